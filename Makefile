@@ -92,7 +92,7 @@ accuracy-programs: build
 	@mkdir -p $(ACCURACY)
 	@scripts/trial-verdicts --faults normal,cpu,cgroup-throttle,normal,memory-bandwidth,disk,normal,pause,gil --runs 20 --build build --json $(ACCURACY)/tinyserve.json
 	@scripts/accuracy-tables tinyserve=$(ACCURACY)/tinyserve.json
-	@scripts/trial-pairs redis nginx postgres --kinds normal,cpu,disk,quota --build build --json $(ACCURACY)/programs.json
+	@scripts/trial-pairs redis nginx postgres postgres-writes --kinds normal,cpu,disk,quota,nice,fewer,lock,plan --build build --json $(ACCURACY)/programs.json
 	@scripts/accuracy-tables programs=$(ACCURACY)/programs.json
 
 accuracy-servers: build

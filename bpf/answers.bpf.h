@@ -60,7 +60,7 @@ static __always_inline void count_gap(struct connection *c, __u32 weight) {
     bpf_map_update_elem(&answer_gaps, &key, &first, BPF_NOEXIST);
 }
 
-static __always_inline void count_answer(const struct connection *c, __u32 weight) {
+static __always_inline void count_answer(const struct connection *c, __u32 bytes, __u32 weight) {
   struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
   struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
   if (!all) {
@@ -73,10 +73,13 @@ static __always_inline void count_answer(const struct connection *c, __u32 weigh
   __u32 bucket = bucket_of(answered > asked ? answered - asked : 0);
   if (!all)
     __sync_fetch_and_add(&losses.times_missed, weight);
-  else if (bucket < CULPRIT_TIME_BUCKETS)
+  else if (bucket < CULPRIT_TIME_BUCKETS) {
     __sync_fetch_and_add(&all->counts[bucket], weight);
+    __sync_fetch_and_add(&all->bytes, (__u64)bytes * weight);
+  }
 }
 
+// Of a further part.
 static __always_inline void count_bytes(const struct connection *c, __u32 bytes, __u32 weight) {
   struct culprit_times_key key = {.tgid = c->tgid, .nr = CULPRIT_ANSWER, .device = c->port};
   struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
@@ -87,10 +90,7 @@ static __always_inline void take_answer(struct connection *c) {
   if (!c->has_parts) return;
   if (c->asked) {
     __u32 weight = weight_of(c);
-    if (c->port) {
-      count_answer(c, weight);
-      count_bytes(c, c->bytes, weight);
-    }
+    if (c->port) count_answer(c, c->bytes, weight);
     count_gap(c, weight);
   }
   // Sizes that share a place: the one that keeps coming has it.
@@ -154,8 +154,10 @@ int on_sent(__u64 *ctx) {
   if (!c->asked) return 0;
   c->answered = bpf_ktime_get_ns();
   if (c->port) return 0;
-  if (first) count_answer(c, weight_of(c));
-  count_bytes(c, bytes, weight_of(c));
+  if (first)
+    count_answer(c, bytes, weight_of(c));
+  else
+    count_bytes(c, bytes, weight_of(c));
   return 0;
 }
 

@@ -122,9 +122,9 @@ class LanguageModel:
         self.client(8).wait()  # warm
 
     def client(self, seconds, kind=""):
-        """`kind`: "clients" are three times as many, "prompts" longer ones."""
+        """`kind`: "clients" are three times as many, "fewer" one, "prompts" longer ones."""
         load = os.path.join(os.path.dirname(self.serve), "load.py")
-        clients = self.clients * (3 if kind == "clients" else 1)
+        clients = {"clients": 3 * self.clients, "fewer": 1}.get(kind, self.clients)
         longer = ["--prompt", "200,250,300"] if kind == "prompts" else []
         return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(clients), "7", *longer],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -131,7 +131,7 @@ std::string demand_text(const model::WorkComparison& result, const Answered& ans
   return text + fmt::format("; {:.2g} instead of {:.2g} were being answered at a time", at_a_time[1], at_a_time[0]);
 }
 
-/// "requests waited 2 ms instead of 1 ms for their answers"
+/// "requests waited 2 ms instead of 1 ms for their answers": most of them, or only some, which the mean tells.
 std::string waited_text(const Answered& answered, std::size_t side) {
   const auto& median = answered.median;
   const auto& mean = answered.mean;
@@ -140,7 +140,7 @@ std::string waited_text(const Answered& answered, std::size_t side) {
   };
   const bool is_tail = median[side] < (1 + kHardly) * median[1 - side];
   return fmt::format("requests waited {} for their answers{}", instead(is_tail ? mean : median),
-                     is_tail ? fmt::format(" in the mean, most of them {}", instead(median)) : "");
+                     is_tail ? " in the mean" : "");
 }
 
 /// Whether answers took another time by a factor of two.
@@ -177,9 +177,8 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
     for (std::size_t s = 0; s < 2; ++s)
       result.waited.at(s) = judged.answered->mean.at(s) * judged.answered->per_unit.at(s);
     result.waits_in = waits_in(result, side);
-    result.reading =
-        fmt::format("{}, and the program did not work then but waited itself{}", waited_text(*judged.answered, side),
-                    result.waits_in.empty() ? "" : ", most in " + result.waits_in);
+    result.reading = fmt::format("{}, and the program waited itself{}", waited_text(*judged.answered, side),
+                                 result.waits_in.empty() ? "" : ", most in " + result.waits_in);
   } else if (waiting == Waiting::hardly || waiting == Waiting::none) {
     result.outcome = Outcome::no_change;
     result.asked_more = 1 - side;
