@@ -46,6 +46,11 @@ def end_all(process, within=60):
             return
 
 
+def number_of(usual, kind):
+    """Of clients."""
+    return {"clients": 3 * usual, "fewer": 1}.get(kind, usual)
+
+
 @contextlib.contextmanager
 def standing_still(pids):
     """These and all that they started, while it is entered."""
@@ -124,7 +129,7 @@ class LanguageModel:
     def client(self, seconds, kind=""):
         """`kind`: "clients" are three times as many, "fewer" one, "prompts" longer ones."""
         load = os.path.join(os.path.dirname(self.serve), "load.py")
-        clients = {"clients": 3 * self.clients, "fewer": 1}.get(kind, self.clients)
+        clients = number_of(self.clients, kind)
         longer = ["--prompt", "200,250,300"] if kind == "prompts" else []
         return subprocess.Popen([os.path.join(self.folder, self.name, "bin", "python"), load, str(self.port), str(seconds), str(clients), "7", *longer],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -380,7 +380,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   const bool is_complete = losses(result.sides, options).empty();
   if (is_complete) result.standstill = standstill_of(base, candidate, result.comparability);
   if (is_complete) result.stuck = stuck_side(base, candidate);
-  result.deadlocked = deadlocked_side(base, candidate);
+  if (is_complete) result.deadlocked = deadlocked_side(base, candidate);
   result.whole = whole_runs(base, candidate);
   const EarlierRecordings chosen = choose_earlier(earlier, base, candidate);
   std::ranges::move(notes_on(chosen), std::back_inserter(result.notes));

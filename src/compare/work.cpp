@@ -45,7 +45,6 @@ constexpr double kFewestSeconds = 5;          // in which stretches are longer t
 constexpr double kStretch = 0.5e9;
 constexpr double kQuarterSecond = 0.25e9;
 
-constexpr std::string_view kUnixSockets = "Unix sockets";  // of WorkUnits::port
 constexpr std::string_view kSameLoad = "Record the same program under the same kind of load on both sides";
 
 const WorkUnit* find_unit(const WorkUnits& work, const WorkUnit& like) {
@@ -168,7 +167,7 @@ Side pool(std::span<const Recording> recordings, const WorkUnit& like) {
       }
       side.answer_bytes += work.answer_bytes * answers;
       side.knows_bytes = side.knows_bytes && work.answer_bytes > 0;
-      side.over_unix = side.over_unix || work.port == kUnixSockets;
+      side.over_unix = side.over_unix || work.port == model::kUnixSockets;
     }
     add(side.blocked, work.blocked);
     add(side.calls, work.calls);
@@ -308,6 +307,7 @@ Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& 
   return {std::min(a.time.size(), b.time.size()), median(b.time) / median(a.time) - 1, held_back};
 }
 
+/// In the mean; kNoNumber: not known.
 double bytes_of_answer(const Side& side) {
   const auto answers = std::accumulate(side.answers.begin(), side.answers.end(), std::uint64_t{0});
   return side.knows_bytes && answers > 0 ? side.answer_bytes / static_cast<double>(answers) : model::kNoNumber;
@@ -319,16 +319,15 @@ std::optional<Answered> answered_of(const Side& a, const Side& b) {
   constexpr double kOnePart = 4096;  // bytes
   Answered answered;
   for (std::size_t s = 0; s < 2; ++s) {
-    const std::vector<std::uint64_t>& counts = (s == 0 ? a : b).answers;
-    const auto median = stats::log_bucket_quantile(counts, 0.5);
-    const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    const Side& side = s == 0 ? a : b;
+    const auto median = stats::log_bucket_quantile(side.answers, 0.5);
+    const auto all = std::accumulate(side.answers.begin(), side.answers.end(), std::uint64_t{0});
     if (!median || all < kFewestAnswers) return std::nullopt;
     answered.median[s] = *median;
-    answered.mean[s] = stats::log_bucket_mean(counts).value_or(*median);
+    answered.mean[s] = stats::log_bucket_mean(side.answers).value_or(*median);
     // Over a Unix socket it is the time to the first part; what is short has one.
-    const double bytes = bytes_of_answer(s == 0 ? a : b);
-    answered.whole = answered.whole && (!((s == 0 ? a : b).over_unix) || bytes <= kOnePart);
-    answered.per_unit[s] = static_cast<double>(all) / (s == 0 ? a : b).units;
+    answered.whole = answered.whole && (!side.over_unix || bytes_of_answer(side) <= kOnePart);
+    answered.per_unit[s] = static_cast<double>(all) / side.units;
   }
   return answered;
 }

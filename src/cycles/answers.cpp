@@ -34,7 +34,7 @@ bool is_answer(const Trace& trace, const DurationCounts& row) {
   return row.disk != 0 && trace.strings[row.name] == kAnswer;
 }
 
-bool is_unix(const Trace& trace, const DurationCounts& row) { return trace.strings[row.disk] == kUnixSockets; }
+bool is_unix(const Trace& trace, const DurationCounts& row) { return trace.strings[row.disk] == model::kUnixSockets; }
 
 /// Those that count: who answers on ports is asked there, and over Unix sockets its own processes talk to one another,
 /// or to what it uses.
@@ -141,7 +141,7 @@ std::vector<double> answers_in(const Trace& trace, std::string_view program,
 
 std::optional<Pattern> pattern_of(const Trace& trace, const Answers& answers) {
   std::optional<Pattern> best;
-  if (answers.port == kUnixSockets && several_use_unix(trace)) return best;
+  if (answers.port == model::kUnixSockets && several_use_unix(trace)) return best;
   for (const DurationCounts& row : trace.durations) {
     std::string_view name = trace.strings[row.name];
     if (trace.strings[row.disk] != answers.port || !name.starts_with(kOfSize)) continue;

@@ -14,11 +14,10 @@
 
 namespace culprit::cycles {
 
-inline constexpr std::string_view kUnixSockets = "Unix sockets";
 inline constexpr std::uint64_t kAsksOfOne = 100;  ///< over Unix sockets, for one answer on a port
 
 struct Answers {
-  std::string port;                    ///< "port 5432"; "Unix sockets"
+  std::string port;                    ///< "port 5432"; model::kUnixSockets
   std::vector<std::uint64_t> buckets;  ///< of stats/log_buckets.h; none longer than the recording
   std::uint64_t count = 0;             ///< of all
   std::uint64_t bytes = 0;             ///< of all; 0: not known

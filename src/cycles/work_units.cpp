@@ -382,7 +382,7 @@ std::vector<Ns> lives_of_threads(const WorkThreads& work, const std::string& pro
 /// Hardly any of its units: how connections between a program's own processes begin.
 bool begins_connections(const Answers& answers, const WorkUnit& unit) {
   constexpr std::uint64_t kMostUnits = 8;  // for one answer
-  return answers.port == kUnixSockets && kMostUnits * answers.count < unit.count;
+  return answers.port == model::kUnixSockets && kMostUnits * answers.count < unit.count;
 }
 
 /// Several requests of the first unit, where they come again and again in the same order.

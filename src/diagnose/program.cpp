@@ -357,6 +357,12 @@ void input_functions(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
+/// By the recorder's fixed work.
+bool machine_was_slower(const Evidence& evidence) {
+  const auto& host = evidence.comparison().host;
+  return host && host->machine && (host->machine->change > 0) == (evidence.side() == 1);
+}
+
 /// Code that takes more of the CPU, by samples.
 struct HotCode {
   std::string name;
@@ -398,7 +404,7 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!evidence.is_slower() || !step || step->on_cpu.rise() < kLeastImpact * step->all().without) return;
   const model::RunComparison& all = evidence.comparison();
-  if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
+  if (machine_was_slower(evidence)) return;
   const bool lacks_cpus = std::ranges::any_of(
       verdicts, [](const Verdict& v) { return v.cause == "cpu_contention" && v.state == model::VerdictState::active; });
   std::vector<HotCode> candidates = {collectors_of(evidence)};
@@ -493,7 +499,7 @@ void more_work(const Evidence& evidence, Verdicts& verdicts) {
   const auto step = evidence.step();
   if (!all.work || all.work->unit.kind == model::UnitKind::window || !step || !evidence.is_slower()) return;
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.state == model::VerdictState::active; })) return;
-  if (all.host && all.host->machine && (all.host->machine->change > 0) == (evidence.side() == 1)) return;
+  if (machine_was_slower(evidence)) return;
   if (step->on_cpu.ratio() < kMuchMore) return;
   const auto behind = evidence.behind_others();
   const double among_them = behind ? std::max(0.0, step->runnable.rise() - std::max(0.0, behind->rise())) : 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -81,6 +82,8 @@ struct Bystander {
   double cpus = 0;
 };
 
+inline constexpr std::string_view kUnixSockets = "Unix sockets";
+
 struct WorkUnits {
   bool recorded = false;               ///< the trace has scheduling; else the rest is empty
   bool idle = false;                   ///< hardly anything ran
@@ -91,7 +94,7 @@ struct WorkUnits {
   std::vector<WorkWindow> windows;     ///< in order
   std::vector<Ns> latencies;           ///< of the first unit's threads, sorted; of answers only counts
   std::vector<std::uint64_t> answers;  ///< LatencyKind::answer: counts in the buckets of stats/log_buckets.h
-  std::string port;                    ///< where they were given: "port 80", "Unix sockets"
+  std::string port;                    ///< where they were given: "port 80", kUnixSockets
   double answer_bytes = 0;             ///< of one, in the mean; 0: not known
   std::vector<Ns> starts;  ///< where one thread does the first unit: when it was woken, in order; else empty
   LatencyKind latency_kind = LatencyKind::wake_to_wait;
