@@ -131,7 +131,7 @@ TEST_F(DiffRecordings, TheSameIsSilent) {
 
 TEST_F(DiffRecordings, WhatAStepAsksOfDisksIsTheProgramsOwn) {
   const std::string base = record("few.pftrace", {.reads = 2});
-  const std::string pair = "diff " + base + " " + record("many.pftrace", {.reads = 6});
+  const std::string pair = "diff " + base + " " + record("many.pftrace", {.seed = 1, .reads = 6});
   const json found = json::parse(run_program(pair + " --json").output)["disk_requests"];
   EXPECT_EQ(found["per"], "step");
   ASSERT_EQ(found["requests"].size(), 1U) << found;

@@ -75,6 +75,24 @@ with socket.create_server(("127.0.0.1", 0)) as listening:
 """
 
 
+def ran(pid):
+    """How long the threads of a process have run so far, each."""
+    times = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as file:
+            times[tid] = file.read().split()[0]
+    return times
+
+
+def wait_until_asleep(pid):
+    """None of its threads has run for two seconds."""
+    deadline = time.monotonic() + 60
+    before, now = None, ran(pid)
+    while now != before and time.monotonic() < deadline:
+        time.sleep(2)
+        before, now = now, ran(pid)
+
+
 @unittest.skipUnless(os.geteuid() == 0, "eBPF needs privileges")
 class Asleep(unittest.TestCase):
     """Of programs whose threads all sleep before they are recorded."""
@@ -85,7 +103,7 @@ class Asleep(unittest.TestCase):
             path = os.path.join(folder, "asleep.pftrace")
             program = subprocess.Popen(command)
             try:
-                time.sleep(2)
+                wait_until_asleep(program.pid)
                 done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--preset", preset,
                                        "--duration", "2s"], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -114,7 +132,10 @@ class Asleep(unittest.TestCase):
             for path, code in zip(paths, ["import time\nwhile True: time.sleep(0.001)", DEADLOCK]):
                 program = subprocess.Popen([sys.executable, "-c", code])
                 try:
-                    time.sleep(2)
+                    if code == DEADLOCK:
+                        wait_until_asleep(program.pid)
+                    else:
+                        time.sleep(2)
                     subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--duration", "2s"],
                                    check=True, capture_output=True)
                 finally:

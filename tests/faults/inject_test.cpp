@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "core/file.h"
@@ -108,12 +110,36 @@ struct Lasting {
   }
 };
 
+/// While it lives, no other process that has one changes the cgroup of this program.
+class CgroupTurn {
+ public:
+  CgroupTurn() : folder_(open(cpu_cgroup_of(getpid())->folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    EXPECT_EQ(flock(folder_, LOCK_EX), 0);
+  }
+  ~CgroupTurn() {
+    flock(folder_, LOCK_UN);  // children have it, too
+    close(folder_);
+  }
+  CgroupTurn(const CgroupTurn&) = delete;
+  CgroupTurn& operator=(const CgroupTurn&) = delete;
+
+ private:
+  int folder_;
+};
+
+bool no_quota_here() { return geteuid() != 0 || !cpu_cgroup_of(getpid()); }
+
 struct KillTest : Inject, testing::WithParamInterface<std::string> {
+  std::optional<CgroupTurn> turn;
+  void SetUp() override {
+    if (GetParam() != "cgroup-throttle") return;
+    if (no_quota_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
+    turn.emplace();
+  }
   std::vector<std::string> arguments(pid_t target) const {
     return {GetParam(), "--severity",           "0.6",    "--duration", "20s",
             "--target", std::to_string(target), "--path", work.path};
   }
-  bool refused_here() const { return GetParam() == "cgroup-throttle" && (geteuid() != 0 || !cpu_cgroup_of(getpid())); }
   void expect_restored(pid_t target, const std::string& origin, const std::string& when) {
     const Lasting fault{GetParam()};
     EXPECT_TRUE(test::eventually([&] { return fault.changed_back(work, target, origin); })) << when;
@@ -129,7 +155,6 @@ struct KillTest : Inject, testing::WithParamInterface<std::string> {
 };
 
 TEST_P(KillTest, SigkillAtRandomPointsRestoresTheMachine) {
-  if (refused_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
   std::mt19937 random(std::random_device{}());
   int acted = 0;
   for (int round = 0; round < 8; ++round) {
@@ -151,7 +176,6 @@ TEST_P(KillTest, SigkillAtRandomPointsRestoresTheMachine) {
 }
 
 TEST_P(KillTest, SignalsEndItEarlyWithAReport) {
-  if (refused_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
     const test::Child target(busy_family);
     const std::string origin = origin_of(target.pid);
@@ -166,7 +190,6 @@ TEST_P(KillTest, SignalsEndItEarlyWithAReport) {
 }
 
 TEST_P(KillTest, WithoutItsGuardItStopsAndRestores) {
-  if (refused_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
   const test::Child target(busy_family);
   const std::string origin = origin_of(target.pid);
   start(arguments(target.pid));
@@ -178,7 +201,6 @@ TEST_P(KillTest, WithoutItsGuardItStopsAndRestores) {
 }
 
 TEST_P(KillTest, WhenBothAreKilledUndoRestores) {
-  if (refused_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
   const test::Child target(busy_family);
   const std::string origin = origin_of(target.pid);
   start(arguments(target.pid));
@@ -195,7 +217,6 @@ TEST_P(KillTest, WhenBothAreKilledUndoRestores) {
 }
 
 TEST_P(KillTest, EndsWhenTheTargetEnds) {
-  if (refused_here()) GTEST_SKIP() << GetParam() << " needs root and a cgroup with the CPU controller";
   test::Child target(busy_family);
   start(arguments(target.pid));
   ASSERT_TRUE(test::eventually([&] { return acting(); })) << log();
@@ -291,7 +312,8 @@ TEST_F(Inject, PauseRefusesAStoppedTarget) {
 }
 
 TEST_F(Inject, AQuotaThrottlesAndCountsIt) {
-  if (geteuid() != 0 || !cpu_cgroup_of(getpid())) GTEST_SKIP() << "needs root and a cgroup with the CPU controller";
+  if (no_quota_here()) GTEST_SKIP() << "needs root and a cgroup with the CPU controller";
+  const CgroupTurn turn;
   const test::Child target(busy_family);
   ASSERT_EQ(
       run({"cgroup-throttle", "--severity", "0.9", "--duration", "1500ms", "--target", std::to_string(target.pid)}), 0)

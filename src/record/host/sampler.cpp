@@ -109,6 +109,7 @@ void HostSampler::sample_others(Ns now) {
 void HostSampler::finish(Ns now) {
   poll(now);
   if (samples_ > 0 && now - others_at_ >= kLeastLastLook) sample_others(now);
+  connections_.finish(now, emitter_);
 }
 
 std::vector<Sight> HostSampler::sights() const {

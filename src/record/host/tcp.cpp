@@ -325,7 +325,14 @@ void TcpSampler::sample(Ns now, Emitter& emitter) {
   if (pids_.empty() || now < due_) return;
   const Ns begin = thread_cpu();
   look(now, emitter);
-  due_ = now + std::clamp((thread_cpu() - begin) * kRest, kEvery * 8 / 10, kLongestRest);
+  // What the first look finds is only where the counting begins.
+  const Ns longest = looked_at_ == 0 ? kEvery * 8 / 10 : kLongestRest;
+  due_ = now + std::clamp((thread_cpu() - begin) * kRest, kEvery * 8 / 10, longest);
+  looked_at_ = now;
+}
+
+void TcpSampler::finish(Ns now, Emitter& emitter) {
+  if (!pids_.empty() && looked_at_ != 0 && now - looked_at_ >= kEvery / 5) look(now, emitter);
 }
 
 void TcpSampler::sights(std::vector<Sight>& out) const {

@@ -107,6 +107,8 @@ class TcpSampler {
   void join(std::int64_t pid);
   void leave(std::int64_t pid);
   void sample(Ns now, Emitter& emitter);
+  /// Looks a last time, so that what came since the one before is not missing.
+  void finish(Ns now, Emitter& emitter);
   void sights(std::vector<Sight>& out) const;
 
  private:
@@ -128,6 +130,7 @@ class TcpSampler {
   std::vector<std::byte> buffer_;
   TcpRates rates_;
   Ns due_ = 0;
+  Ns looked_at_ = 0;
   std::string trouble_;
 };
 
