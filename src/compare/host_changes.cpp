@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "compare/bursts.h"
 #include "compare/bystanders.h"
 #include "stats/mann_whitney.h"
 #include "stats/quantile.h"
@@ -124,6 +125,7 @@ void add_replicate(model::HostEvidence& side, const model::HostEvidence& other) 
       side.behind_others && other.behind_others
           ? *side.behind_others + (*other.behind_others - *side.behind_others) / static_cast<double>(side.recordings)
           : other.behind_others;
+  side.stretches.insert(side.stretches.end(), other.stretches.begin(), other.stretches.end());
   for (const auto& [what, times] : other.requests)
     side.requests[what].insert(side.requests[what].end(), times.begin(), times.end());
   side.scheduling = side.scheduling || other.scheduling;
@@ -191,6 +193,7 @@ model::HostChanges surroundings_of(const model::HostEvidence& base, const model:
   if (base.scheduling && candidate.scheduling) {
     changes.beside = beside(base, candidate);
     changes.behind_others = {base.behind_others, candidate.behind_others};
+    changes.bursts = bursts_of(base, candidate);
   }
   for (auto& [name, change] : counters_of(base, candidate))
     if (name.starts_with("cgroup.cpu.") && moved(change)) changes.counters.push_back(std::move(change));
@@ -212,6 +215,7 @@ model::HostChanges host_changes(const model::HostEvidence& base, const model::Ho
     add_step(base, candidate, weights, changes);
     changes.beside = beside(base, candidate);
     changes.behind_others = {base.behind_others, candidate.behind_others};
+    changes.bursts = bursts_of(base, candidate);
   }
   changes.answered_per_second = {base.answered_per_second, candidate.answered_per_second};
   changes.requests = request_changes(base, candidate);

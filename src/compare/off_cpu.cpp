@@ -166,6 +166,23 @@ std::vector<OffCpuChange> changes_of(const std::array<OffCpuSide, 2>& sides, Kin
   return changes;
 }
 
+/// Of those that had CPUs on this side alone the one that had them for longest.
+OffCpuChange newcomer_of(const std::array<OffCpuSide, 2>& sides, std::size_t s) {
+  OffCpuChange most;
+  for (const Recording& recording : sides.at(s).recordings) {
+    if (!recording.collected.off_cpu.rivals) return {};
+    for (const auto& [name, sums] : *recording.collected.off_cpu.rivals) {
+      const double ns = per_unit(sides.at(s), &OffCpu::rivals, name, &WindowSums::ns);
+      if (ns <= most.ns_per_unit.at(s) || per_unit(sides.at(1 - s), &OffCpu::rivals, name, &WindowSums::ns) > 0)
+        continue;
+      most.name = name.first;
+      most.ns_per_unit.at(s) = ns;
+      most.changed = changed_how(most);
+    }
+  }
+  return most;
+}
+
 /// The thread that ended most of the waits of a name; empty: none did.
 std::string ended_by(const OffCpuSide& side, const NamedSums::key_type& name) {
   std::map<std::string, double> by;
@@ -218,6 +235,7 @@ model::OffCpuChanges off_cpu_changes(std::span<const Recording> base, std::span<
     changes.wakers = changes_of(sides, &OffCpu::wakers, &WindowSums::count, kLeastWakeUps, most);
   }
   changes.rivals = changes_of(sides, &OffCpu::rivals, &WindowSums::ns, least, most);
+  for (std::size_t s = 0; s < sides.size(); ++s) changes.newcomers.at(s) = newcomer_of(sides, s);
   return changes;
 }
 

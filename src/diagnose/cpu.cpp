@@ -30,7 +30,7 @@ bool felt_queue(const Evidence& evidence) {
 }
 
 std::string queue_text(const Evidence& evidence) {
-  return fmt::format("Its threads waited {} per step for a CPU", instead(evidence.step()->runnable));
+  return fmt::format("Its threads waited {} for a CPU", instead_each(evidence, evidence.step()->runnable));
 }
 
 Sides queue_of_siblings(const Evidence& evidence) {
@@ -66,10 +66,8 @@ namespace {
 
 constexpr double kLeastShare = 0.1;      // of the CPUs of the machine that others took more
 constexpr double kLeastWaits = 0.2;      // of the time: so much more somebody waited for a CPU
-constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
 constexpr double kLeastPressure = 0.05;  // of the time
 constexpr double kSlowerBeside = 1.05;   // on its CPUs
-constexpr double kSomeOfThem = 0.2;      // of what it waited longer, behind one of many
 constexpr double kHardlyIdle = 0.02;     // of the time, that CPUs idle of a machine that has none left
 
 /// It took so much longer on its CPUs that it felt it.
@@ -123,15 +121,16 @@ void throttled(const Evidence& evidence, Verdicts& verdicts) {
   if (others > kLeastOthers * kSecond)
     verdict.against.push_back(fmt::format("Programs beside it took {:.2g} CPUs more, too", others / kSecond));
   else if (felt_on_cpu(evidence))
-    verdict.against.push_back(fmt::format("A step takes {} on CPUs: who does more meets the same quota sooner",
-                                          instead(evidence.step()->on_cpu)));
+    verdict.against.push_back(fmt::format("Its threads took {} on CPUs: who does more meets the same quota sooner",
+                                          instead_each(evidence, evidence.step()->on_cpu)));
   verdict.next_step = "raise the quota of its control group (cpu.max, cpu.cfs_quota_us), or give it less to do";
   verdicts.push_back(std::move(verdict));
 }
 
 void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const MoreBeside all = more_beside(evidence);
-  const double others = all.cpus;
+  const auto started = all.programs.empty() ? short_programs(evidence) : std::nullopt;
+  const double others = started ? started->cpus.rise() : all.cpus;
   const std::vector<Beside>& beside = all.programs;
   const bool queued = felt_queue(evidence);
   // Threads that spin leave little to others, who hold them up by their turns.
@@ -145,9 +144,10 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   const bool behind_them = queued && behind && behind->rise() >= kBehindThem * queue_rise(evidence);
   const bool behind_many =
       behind_them && behind->ratio() >= kFarMore && behind->rise() >= kMuchOfStep * evidence.step()->all().without;
-  if ((beside.empty() && (!behind_many || !all.kernel.empty())) || is_by_itself(all, verdicts)) return;
+  const bool named = !beside.empty() || started;
+  if ((!named && (!behind_many || !all.kernel.empty())) || is_by_itself(all, verdicts)) return;
   // Who is asked by fewer at once waits behind who asks more often, though that takes less.
-  if (beside.empty())
+  if (!named)
     if (const auto took = evidence.counter("host.cpu.others"); took && took->rise() < 0) return;
   const bool is_share = !beside.empty() && beside.front().is_share;
   const Sides siblings = queue_of_siblings(evidence);
@@ -158,20 +158,21 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   if (!queued && !spins && !((is_share || others >= kManyOthers) && felt_on_cpu(evidence))) return;
   Verdict verdict = cpu_verdict(evidence, "other_processes", queued ? 0.9 : is_share || spins ? 0.7 : kUnsure);
   const double throttled = std::max(0.0, evidence.rise("cgroup.cpu.throttled_time"));
-  verdict.impact_ns = beside.empty() || !(others > 0)
+  verdict.impact_ns = !named || !(others > 0)
                           ? behind->rise()
                           : queue_rise(evidence) * others * kSecond / (others * kSecond + throttled);
   if (has_detail(verdicts, "own_threads") && behind)
     verdict.impact_ns = std::clamp(behind->rise(), 0.0, verdict.impact_ns);
+  if (started) verdict.evidence.push_back(started_text(*started));
   name_them(all, verdict);
   if (beside.empty())
-    if (std::string rival = first_rival(evidence, kSomeOfThem); !rival.empty())
+    if (std::string rival = first_rival(evidence, kSomeOfThem, started.has_value()); !rival.empty())
       verdict.evidence.push_back(std::move(rival));
   if (spins)
     verdict.evidence.push_back(
-        fmt::format("All its threads together waited {} per step for a CPU; that of the steps ran meanwhile, as who "
+        fmt::format("All its threads together waited {} for a CPU; that of the steps ran meanwhile, as who "
                     "spins for the others does",
-                    instead(siblings)));
+                    instead_each(evidence, siblings)));
   else
     (queued ? verdict.evidence : verdict.against).push_back(queue_text(evidence));
   if (verdict.confidence == kUnsure)
@@ -185,11 +186,11 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
         "those left",
         format_duration(std::max(0.0, behind->rise()))));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
-  if (const Sides on_cpu = evidence.step()->on_cpu; !beside.empty() && on_cpu.ratio() > kSlowerBeside) {
+  if (const Sides on_cpu = evidence.step()->on_cpu; named && on_cpu.ratio() > kSlowerBeside) {
     verdict.impact_ns = spins ? std::min(siblings.rise(), on_cpu.rise()) : verdict.impact_ns + on_cpu.rise();
     verdict.work_ratio = on_cpu.ratio();
-    verdict.evidence.push_back(
-        fmt::format("Beside them its threads took {} per step on CPUs{}", instead(on_cpu), queued ? ", too" : ""));
+    verdict.evidence.push_back(fmt::format("Beside them its threads took {} on CPUs{}", instead_each(evidence, on_cpu),
+                                           queued ? ", too" : ""));
     if (const auto clock = evidence.counters("host.cpu", "frequency"); clock && clock->ratio() < 1)
       verdict.evidence.push_back(fmt::format("Their clock is {:.0f} % of what it was", clock->ratio() * 100));
   }
@@ -199,7 +200,7 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence.push_back(fmt::format("Somebody waited for disks {} of the time", instead_percent(*pressure)));
   if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   if (throttled > kLeastThrottled) verdict.against.emplace_back("A CPU quota held it back, too");
-  verdict.next_step = beside.empty() ? "culprit top --by rival names who had its CPUs"
+  verdict.next_step = beside.empty() ? kWhoHadThem
                       : is_share     ? "see who they are (top), and give them other CPUs (taskset, cpuset)"
                                      : other_cpus(beside.front());
   verdicts.push_back(std::move(verdict));
@@ -212,11 +213,13 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   if (!evidence.comparison().work || !idle || idle->with > kHardlyIdle || idle->without <= idle->with) return;
   const MoreBeside all = more_beside(evidence);
   const std::vector<Beside>& beside = all.programs;
-  if (beside.empty() || beside.front().is_share || all.cpus < kLeastOthers) return;
+  const auto started = beside.empty() ? short_programs(evidence) : std::nullopt;
+  if (!started && (beside.empty() || beside.front().is_share || all.cpus < kLeastOthers)) return;
   if (evidence.slowdown() < kMuchLess || evidence.growth() > 0) return;
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
   Verdict verdict = cpu_verdict(evidence, "other_processes", kUnsure);
   verdict.impact_ns = model::kNoNumber;
+  if (started) verdict.evidence.push_back(started_text(*started));
   name_them(all, verdict);
   verdict.evidence.push_back(
       fmt::format("No CPU of the machine is left: they idled {} of the time", instead_percent(*idle)));
@@ -225,7 +228,7 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   verdict.against.emplace_back(
       "Its own threads waited no longer for each: a client on this machine may lack the CPUs, or ask for less");
-  verdict.next_step = other_cpus(beside.front());
+  verdict.next_step = started ? kWhoHadThem : other_cpus(beside.front());
   verdicts.push_back(std::move(verdict));
 }
 
@@ -267,7 +270,7 @@ void queue(const Evidence& evidence, Verdicts& verdicts) {
   verdict.impact_ns = time.rise();
   verdict.state = evidence.is_slower() && time.rise() >= kLeastImpact * step ? model::VerdictState::active
                                                                              : model::VerdictState::latent;
-  verdict.evidence = {fmt::format("Its threads waited {} per step for a CPU", instead(time))};
+  verdict.evidence = {fmt::format("Its threads waited {} for a CPU", instead_each(evidence, time))};
   verdict.next_step = "culprit record beside it tells who had the CPUs";
   verdicts.push_back(std::move(verdict));
 }
@@ -354,13 +357,14 @@ void frequency(const Evidence& evidence, Verdicts& verdicts) {
 void stopped(const Evidence& evidence, Verdicts& verdicts) {
   const Sides time =
       evidence.states([](std::string_view state) { return state == "stopped" || state == "blocked in stopped"; });
-  if (evidence.felt(time.rise()) < kLeastImpact * evidence.states_of()) return;
+  const double least = kLeastImpact * evidence.states_of();
+  if (time.rise() < least) return;
   Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
   verdict.scope = model::VerdictScope::process;
   verdict.impact_ns = evidence.felt(time.rise());
-  verdict.evidence = {fmt::format(
-      "Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {} per step",
-      instead(time))};
+  verdict.evidence = {
+      fmt::format("Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {}",
+                  instead_each(evidence, time))};
   verdict.against.push_back(evidence.felt(time.rise()) < time.rise()
                                 ? fmt::format("The thread of the steps can have felt {} of what that is more",
                                               format_duration(verdict.impact_ns))
@@ -373,6 +377,7 @@ constexpr std::array kCpuRules = {Rule{"cpu.throttled", throttled},
                                   Rule{"cpu.priority", priority},
                                   Rule{"cpu.own_threads", own_threads},
                                   Rule{"cpu.other_processes", other_processes},
+                                  Rule{"cpu.comes_and_goes", comes_and_goes},
                                   Rule{"cpu.machine_is_full", machine_is_full},
                                   Rule{"cpu.steal", steal},
                                   Rule{"cpu.affinity", affinity},

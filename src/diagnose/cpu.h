@@ -2,6 +2,7 @@
 // may have and how many of its threads want one (cpu_share.cpp).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,12 @@ inline constexpr double kFewOthers = 0.15;      // the same, where the kernel sa
 inline constexpr double kBehindThem = 0.5;      // of what it waited longer for a CPU others had it
 inline constexpr double kFarMore = 3;           // times: behind programs of which none took much more
 inline constexpr double kMuchOfStep = 0.1;      // that it waited longer behind them
+inline constexpr double kManyOthers = 0.5;      // CPUs that others took more, where it did not wait for one
+inline constexpr double kSomeOfThem = 0.2;      // of what it waited longer, behind one of many
 inline constexpr double kLeastSteal = 0.03;     // of the machine's CPUs
 inline constexpr double kLeastFrequency = 0.1;  // by so much the clock fell
+
+inline constexpr const char* kWhoHadThem = "culprit top --by rival names who had its CPUs";
 
 /// What the run queue took more of a step; 0: not known.
 double queue_rise(const Evidence& evidence);
@@ -44,11 +49,22 @@ struct MoreBeside {
 };
 MoreBeside more_beside(const Evidence& evidence);
 
+/// Programs that end before anybody has looked at them: they have no names, but are counted, and so is what they take.
+struct ShortPrograms {
+  Sides cpus;     ///< that nobody with a name took
+  Sides started;  ///< processes and threads per second
+};
+/// nullopt: few more came, or it is not they whom it waited for.
+std::optional<ShortPrograms> short_programs(const Evidence& evidence);
+std::string started_text(const ShortPrograms& programs);
+
 /// Who was beside it, as evidence: the first three, and what the kernel did for them.
 void name_them(const MoreBeside& beside, model::Verdict& verdict);
 /// Who had the CPUs for `least` (share) of what its threads waited longer, or more, in a sentence; empty: nobody, or it
-/// is not known.
-std::string first_rival(const Evidence& evidence, double least);
+/// is not known. `is_new`: one that had none before.
+std::string first_rival(const Evidence& evidence, double least, bool is_new = false);
+/// Others who come and go: steps are slow just while they are there.
+void comes_and_goes(const Evidence& evidence, Verdicts& verdicts);
 /// What to do about one of them.
 std::string other_cpus(const Beside& one);
 

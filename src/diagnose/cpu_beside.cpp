@@ -1,11 +1,17 @@
-// Who ran beside the program: programs, and threads of the kernel, which work for somebody.
+// Who ran beside the program: programs, threads of the kernel, which work for somebody, and who comes and goes.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/units.h"
 #include "diagnose/cpu.h"
+#include "diagnose/text.h"
 
 namespace culprit::diagnose {
+
+using model::Verdict;
 
 namespace {
 
@@ -139,6 +145,49 @@ MoreBeside more_beside(const Evidence& evidence) {
     }
   more.cpus = programs < kFewOthers ? programs : programs + std::min(kernel, programs);
   return more;
+}
+
+std::optional<ShortPrograms> short_programs(const Evidence& evidence) {
+  constexpr double kManyForks = 20;  // per second
+  const auto behind = evidence.behind_others();
+  if (behind && behind->rise() < kSomeOfThem * queue_rise(evidence)) return std::nullopt;
+  const auto started = evidence.counter("host.cpu.forks");
+  const auto others = evidence.counter("host.cpu.others");
+  if (!started || !others || started->rise() < kManyForks || started->ratio() < kFarMore) return std::nullopt;
+  ShortPrograms found{*others, *started};
+  for (const model::HostChange& change : evidence.comparison().host->beside) {
+    found.cpus.with -= change.value[evidence.side()].value_or(0);
+    found.cpus.without -= change.value[1 - evidence.side()].value_or(0);
+  }
+  found.cpus.without = std::max(0.0, found.cpus.without);
+  return found.cpus.rise() >= kManyOthers ? std::optional(found) : std::nullopt;
+}
+
+std::string started_text(const ShortPrograms& programs) {
+  return fmt::format("Programs that end at once took {} CPUs; {} processes and threads a second were started",
+                     instead_number(programs.cpus), instead_number(programs.started));
+}
+
+void comes_and_goes(const Evidence& evidence, Verdicts& verdicts) {
+  constexpr double kLittle = 0.05;  // of what it waited longer: they are there for a part of the time only
+  const auto& host = evidence.comparison().host;
+  if (!host || !host->bursts || host->bursts->side != evidence.side()) return;
+  if (!felt_queue(evidence) || has_detail(verdicts, "other_processes")) return;
+  const model::Bursts& bursts = *host->bursts;
+  Verdict verdict = cpu_verdict(evidence, "other_processes", 0.8);
+  // Of units of work several are done at once, and how long one takes is not how often they come.
+  verdict.impact_ns =
+      evidence.comparison().work ? queue_rise(evidence) : bursts.of_steps * (bursts.step_ns[1] - bursts.step_ns[0]);
+  verdict.evidence = {
+      fmt::format("Programs that were not recorded came and went: for {:.0f} % of the time they had {} instead of {} "
+                  "CPUs, and a {} came every {} then and every {} else",
+                  bursts.of_time * 100, short_number(bursts.cpus[1]), short_number(bursts.cpus[0]), evidence.repeats(),
+                  format_duration(bursts.step_ns[1]), format_duration(bursts.step_ns[0]))};
+  if (std::string rival = first_rival(evidence, kLittle, true); !rival.empty())
+    verdict.evidence.push_back(std::move(rival));
+  verdict.evidence.push_back(queue_text(evidence));
+  verdict.next_step = kWhoHadThem;
+  verdicts.push_back(std::move(verdict));
 }
 
 }  // namespace culprit::diagnose

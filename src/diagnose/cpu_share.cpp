@@ -216,13 +216,22 @@ std::vector<std::string> settings_of_threads(const Evidence& evidence) {
 
 }  // namespace
 
-std::string first_rival(const Evidence& evidence, double least) {
+std::string first_rival(const Evidence& evidence, double least, bool is_new) {
   const Sides all = evidence.states([](std::string_view state) { return state.starts_with("runnable"); });
-  for (const model::OffCpuChange& rival : evidence.comparison().off_cpu.rivals)
-    if (const Sides time = evidence.turned(rival.ns_per_unit); all.rise() > 0 && time.rise() >= least * all.rise())
-      return fmt::format("While they waited {} had the CPUs, for {} per {} of all threads together", rival.name,
-                         instead(time), evidence.comparison().off_cpu.per);
-  return {};
+  const model::OffCpuChanges& waits = evidence.comparison().off_cpu;
+  const auto had_so_much = [&](const model::OffCpuChange& rival) {
+    const double rise = evidence.turned(rival.ns_per_unit).rise();
+    return !rival.name.empty() && all.rise() > 0 && rise >= least * all.rise();
+  };
+  const auto sentence = [&](const model::OffCpuChange& rival) {
+    return fmt::format("While they waited {} had the CPUs, for {} per {} of all threads together", rival.name,
+                       instead(evidence.turned(rival.ns_per_unit)), waits.per);
+  };
+  if (!is_new)
+    for (const model::OffCpuChange& rival : waits.rivals)
+      if (had_so_much(rival)) return sentence(rival);
+  const model::OffCpuChange& newcomer = waits.newcomers.at(evidence.side());
+  return had_so_much(newcomer) ? sentence(newcomer) : std::string();
 }
 
 void affinity(const Evidence& evidence, Verdicts& verdicts) {

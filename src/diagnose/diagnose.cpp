@@ -340,8 +340,8 @@ Verdict unknown(const Evidence& evidence) {
                         std::pair("blocked", step->blocked)};
     const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second.rise(); });
     if (largest->second.rise() > 0 && largest->second.rise() >= kMost * evidence.growth())
-      verdict.evidence.push_back(
-          fmt::format("Most of what a step takes more it is {}: {}", largest->first, instead(largest->second)));
+      verdict.evidence.push_back(fmt::format("Most of what it takes more it is {}: {}", largest->first,
+                                             instead_each(evidence, largest->second)));
   }
   if (std::string text = longest_wait_text(evidence); !text.empty()) verdict.evidence.push_back(std::move(text));
   for (std::string& line : largest_lines(evidence)) verdict.evidence.push_back(std::move(line));

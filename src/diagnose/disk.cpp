@@ -155,11 +155,11 @@ void disk(const Evidence& evidence, Verdicts& verdicts) {
   verdict.confidence = verdict.evidence.size() > 1 ? 0.9 : 0.75;
   verdict.evidence.insert(
       verdict.evidence.begin(),
-      fmt::format("Its threads waited {} per step in calls that read, write or sync files", instead(time)));
+      fmt::format("Its threads waited {} in calls that read, write or sync files", instead_each(evidence, time)));
   const bool by_reads = waits.reads.rise() >= kMostOfReads * time.rise();
   if (by_reads)
-    verdict.evidence.insert(verdict.evidence.begin() + 1,
-                            fmt::format("Of that, {} per step until what it read was there", instead(waits.reads)));
+    verdict.evidence.insert(verdict.evidence.begin() + 1, fmt::format("Of that, {} until what it read was there",
+                                                                      instead_each(evidence, waits.reads)));
   verdict.impact_ns = evidence.felt(time.rise());
   for (const Beside& beside : evidence.more_beside()) {
     verdict.evidence.push_back(took(beside));

@@ -73,6 +73,11 @@ std::optional<Sides> Evidence::counters(std::string_view begin, std::string_view
   return Sides{sum.without / n, sum.with / n};
 }
 
+std::string_view Evidence::repeats() const {
+  if (comparison_.work) return to_string(comparison_.work->unit.kind);
+  return comparison_.host && comparison_.host->per_second ? "second" : "step";
+}
+
 std::optional<StepParts> Evidence::step() const {
   StepParts parts;
   if (comparison_.work) {

@@ -58,6 +58,9 @@ class Evidence {
   [[nodiscard]] const model::RunComparison& comparison() const { return comparison_; }
   [[nodiscard]] std::size_t side() const { return side_; }
 
+  /// What the program repeats, of which step() and states() tell: "step", "request", or "second" where nothing is known
+  /// of it.
+  [[nodiscard]] std::string_view repeats() const;
   /// A counter of the host that moved. nullopt: it did not, or is not known.
   [[nodiscard]] std::optional<Sides> counter(std::string_view name) const;
   /// By how much it rose; 0: it did not, or is not known.

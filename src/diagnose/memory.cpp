@@ -172,7 +172,7 @@ bool memory_limit(const Evidence& evidence, const Shortage& shortage, Verdicts& 
   if (evidence.rise("cgroup.memory.oom_kills") > 0)
     verdict.evidence.emplace_back("Processes of the group were killed for want of memory");
   if (waited) {
-    verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages and files", instead(time)));
+    verdict.evidence.push_back(fmt::format("Its threads waited {} for pages and files", instead_each(evidence, time)));
     verdict.impact_ns = evidence.felt(time.rise());
   } else {
     verdict.against.emplace_back("Its own threads waited no longer for pages: they may have freed memory themselves");
@@ -205,7 +205,7 @@ void pressure(const Evidence& evidence, Verdicts& verdicts) {
   Verdict verdict = memory_verdict(evidence, detail, 0.85);
   shortage.tell(verdict.evidence);
   if (time.rise() > 0) {
-    verdict.evidence.push_back(fmt::format("Its threads waited {} per step for pages", instead(time)));
+    verdict.evidence.push_back(fmt::format("Its threads waited {} for pages", instead_each(evidence, time)));
     verdict.impact_ns = evidence.felt(time.rise());
   } else {
     verdict.against.emplace_back("Its own threads waited no longer for pages");
@@ -229,12 +229,12 @@ void bandwidth(const Evidence& evidence, Verdicts& verdicts) {
   verdict.impact_ns = step->on_cpu.rise();
   verdict.work_ratio = step->on_cpu.ratio();
   verdict.evidence = {
-      fmt::format("The same work took {} per step on its CPUs", instead(step->on_cpu)),
+      fmt::format("The same work took {} on its CPUs", instead_each(evidence, step->on_cpu)),
       fmt::format("Fixed steps through memory took the recorder {}, {:.0f} % longer than its arithmetic did",
                   instead(*memory), (slower - 1) * 100),
       took(beside.front())};
   if (const Sides queue = step->runnable; queue.rise() >= kLeastImpact * step->all().without)
-    verdict.against.push_back(fmt::format("Its threads waited {} per step for a CPU, too", instead(queue)));
+    verdict.against.push_back(fmt::format("Its threads waited {} for a CPU, too", instead_each(evidence, queue)));
   verdict.next_step =
       fmt::format("see what {} does with memory; other CPUs help only behind other caches", beside.front().name);
   verdicts.push_back(std::move(verdict));

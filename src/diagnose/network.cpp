@@ -75,7 +75,7 @@ void network(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = std::move(changed);
   if (waited)
     verdict.evidence.push_back(
-        fmt::format("Its threads waited {} per step in calls that send, receive or wait for it", instead(waits)));
+        fmt::format("Its threads waited {} in calls that send, receive or wait for it", instead_each(evidence, waits)));
   if (!sends_again(evidence)) verdict.against.emplace_back("It may talk to others than before, farther away");
   if (starved) {
     const Sides rate = evidence.turned(evidence.comparison().work->throughput.value);

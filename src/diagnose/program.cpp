@@ -349,7 +349,8 @@ void input_functions(const Evidence& evidence, Verdicts& verdicts) {
   if (const auto step = evidence.step(); !step)
     verdict.against.emplace_back("Scheduling was not recorded: workers that had no CPU would look alike");
   else if (step->runnable.rise() >= kLeastImpact * step->all().without)
-    verdict.against.push_back(fmt::format("Its threads waited {} per step for a CPU, too", instead(step->runnable)));
+    verdict.against.push_back(
+        fmt::format("Its threads waited {} for a CPU, too", instead_each(evidence, step->runnable)));
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   std::erase_if(verdicts, [&](const Verdict& v) {
     return is_of_one_function(v) && (v.where == verdict.where || lies_in_input(evidence, v.where));
@@ -427,7 +428,7 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
     verdict.evidence = {
         fmt::format("{} ran in {} of the samples", code.detail == "gc" ? "Collecting garbage" : code.name,
                     instead_percent(code.share)),
-        fmt::format("A step takes {} on CPUs", instead(step->on_cpu))};
+        fmt::format("Its threads took {} on CPUs", instead_each(evidence, step->on_cpu))};
     verdict.against.emplace_back("Only samples tell it: how often it is called, and by whom, is not known");
     verdict.next_step = "culprit top --stacks of both sides";
     verdicts.push_back(std::move(verdict));
@@ -509,8 +510,7 @@ void more_work(const Evidence& evidence, Verdicts& verdicts) {
   verdict.where = all.work->unit.process;
   verdict.impact_ns = step->on_cpu.rise() + among_them;
   verdict.work_ratio = step->on_cpu.ratio();
-  const std::string_view unit = to_string(all.work->unit.kind);
-  verdict.evidence = {fmt::format("A {} takes {} on CPUs", unit, instead(step->on_cpu))};
+  verdict.evidence = {fmt::format("Its threads took {} on CPUs", instead_each(evidence, step->on_cpu))};
   if (among_them >= kLeastImpact * step->all().without)
     verdict.evidence.push_back(
         fmt::format("It waited {} for a CPU, of which programs that were not recorded had one for {}",
@@ -524,8 +524,8 @@ void more_work(const Evidence& evidence, Verdicts& verdicts) {
   }
   std::ranges::stable_sort(code, std::ranges::greater(), &std::pair<double, std::string>::first);
   for (auto& [rise, text] : code | std::views::take(kMostCode)) verdict.evidence.push_back(std::move(text));
-  verdict.against.push_back(
-      fmt::format("Whether other {}s came, or the same ones take more (a plan, data, a version), is not known", unit));
+  verdict.against.emplace_back(
+      "Whether other work came, or the same takes more (a plan, data, a version), is not known");
   verdict.next_step = "culprit top --stacks on-cpu of both sides; of a database, EXPLAIN what it is asked";
   verdicts.push_back(std::move(verdict));
 }

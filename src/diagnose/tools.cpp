@@ -85,11 +85,15 @@ void profiled(const Evidence& evidence, Verdicts& verdicts) {
   verdict.impact_ns = on_cpu + held + (traced ? std::max(0.0, step->runnable.rise()) : 0);
   verdict.work_ratio = step->on_cpu.ratio();
   for (const std::string& tracer : tools.tracers)
-    verdict.evidence.push_back(fmt::format("{} traces it: each call into the kernel may stop twice for it", tracer));
+    verdict.evidence.push_back(fmt::format(
+        "{} traces it: {}", tracer,
+        stops(tracer) ? "it stands still for each sample" : "each call into the kernel may stop twice for it"));
   for (const std::string& tool : tools.beside)
     verdict.evidence.push_back(fmt::format("{} ran meanwhile, and not on the other side", tool));
-  if (on_cpu > 0) verdict.evidence.push_back(fmt::format("A step takes {} on CPUs", instead(step->on_cpu)));
-  if (held > 0) verdict.evidence.push_back(fmt::format("Its threads stood still for {} per step", instead(stopped)));
+  if (on_cpu > 0)
+    verdict.evidence.push_back(fmt::format("Its threads took {} on CPUs", instead_each(evidence, step->on_cpu)));
+  if (held > 0)
+    verdict.evidence.push_back(fmt::format("Its threads stood still for {}", instead_each(evidence, stopped)));
   if (!traced) verdict.against.emplace_back("How much of that it took nobody counted: it may have looked at others");
   verdict.next_step = "end it, and record again; culprit record beside the program takes less";
   verdicts.push_back(std::move(verdict));

@@ -136,7 +136,8 @@ void input_waits(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence = {fmt::format("Threads were blocked in {} {} per {}", place_of(*wait),
                                   instead(evidence.turned(wait->ns_per_unit)), evidence.comparison().off_cpu.per)};
   if (const auto step = evidence.step(); step->runnable.rise() >= kLeastImpact * step->all().without)
-    verdict.against.push_back(fmt::format("Its threads waited {} per step for a CPU, too", instead(step->runnable)));
+    verdict.against.push_back(
+        fmt::format("Its threads waited {} for a CPU, too", instead_each(evidence, step->runnable)));
   verdict.next_step = "more workers that load, data nearer or smaller, or work on it moved out of the loader";
   verdicts.push_back(std::move(verdict));
 }
@@ -190,7 +191,7 @@ void lock(const Evidence& evidence, Verdicts& verdicts) {
       if (elsewhere && (!evidence.is_slower() || std::ranges::any_of(verdicts, of_cpus)))
         verdict.state = model::VerdictState::latent;
       verdict.evidence = {fmt::format("{} ran in {} of the samples", change.function, instead_percent(share)),
-                          fmt::format("Its threads waited {} per step in futex, as for a lock", instead(time))};
+                          fmt::format("Its threads waited {} in futex, as for a lock", instead_each(evidence, time))};
       verdict.against.emplace_back("Samples tell who ran meanwhile, not who held the lock");
       verdict.next_step = std::string(detail) == "gil"
                               ? "move it out of the process, or let it give up the interpreter's lock"

@@ -434,6 +434,9 @@ struct OffCpuChanges {
   std::vector<OffCpuChange> wakers;     ///< who ended that
   std::vector<OffCpuChange> handed;     ///< waits that look as if for work and another thread of it ended; not shown
   std::vector<OffCpuChange> rivals;     ///< who had the CPUs meanwhile
+  /// Who had them for longest of those that had none on the other side, surely or not; an empty name: nobody. Not
+  /// shown.
+  std::array<OffCpuChange, 2> newcomers{};
 };
 
 /// Recordings without cycles, by their units of work.

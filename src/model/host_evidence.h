@@ -79,6 +79,13 @@ struct Asleep {
   bool for_each_other = false;  ///< all wait for threads or processes that were recorded, as far as is known
 };
 
+/// A short part of a recording.
+struct Stretch {
+  double others = 0;     ///< CPUs that no recorded process had
+  double steps = 0;      ///< that began in it, or units of work that were done
+  double period_ns = 0;  ///< sum of the periods of these steps; of units how long it lasted
+};
+
 /// One recording.
 struct HostEvidence {
   std::size_t recordings = 0;                          ///< that were pooled
@@ -97,6 +104,7 @@ struct HostEvidence {
   /// Of the time that threads waited for a CPU, the share in which one had it that is not recorded: of the threads of
   /// the steps, or of all where none is known. Empty: nobody tells who had the CPUs, or nobody waited.
   std::optional<double> behind_others;
+  std::vector<Stretch> stretches{};                       ///< of one that tells who else had the CPUs
   double answered_per_second = 0;                         ///< requests that were captured; 0: not known
   std::map<std::string, std::vector<double>> requests{};  ///< what they took, by kind of time, ns
 };
@@ -129,6 +137,15 @@ struct MachineChange {
   double high = 0;
 };
 
+/// Others who came and went on one side: what steps, or units of work, took while they had CPUs, and while not.
+struct Bursts {
+  std::size_t side = 1;
+  double of_time = 0;               ///< share of the time in which they had them
+  double of_steps = 0;              ///< share of the steps that began then
+  std::array<double, 2> cpus{};     ///< that others had else, and then
+  std::array<double, 2> step_ns{};  ///< that a step took else, and then, in the mean
+};
+
 /// Both recordings, as far as their phases are the same.
 struct HostChanges {
   bool per_second = false;  ///< states are ns per second instead of per step
@@ -138,9 +155,10 @@ struct HostChanges {
   std::string step_thread;                   ///< its name
   std::vector<HostChange> beside;            ///< CPUs that other processes took; largest difference first
   std::array<std::optional<double>, 2> behind_others{};  ///< share of the wait for CPUs, as in HostEvidence
-  std::array<double, 2> answered_per_second{};           ///< requests; 0: not known
-  std::vector<RequestChange> requests;                   ///< of kinds of time that both have
-  std::optional<MachineChange> machine;                  ///< it was slower or faster
+  std::optional<Bursts> bursts;
+  std::array<double, 2> answered_per_second{};  ///< requests; 0: not known
+  std::vector<RequestChange> requests;          ///< of kinds of time that both have
+  std::optional<MachineChange> machine;         ///< it was slower or faster
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name, or the most certain first
   std::vector<HostChange> unshown;   ///< for rules: clocks, fixed work, connections and memory of groups, moved or not

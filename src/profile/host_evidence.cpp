@@ -312,6 +312,34 @@ void add_step_thread(const Trace& trace, const Work& work, model::HostEvidence& 
   }
 }
 
+const CounterSeries* others_of(const Trace& trace) {
+  const auto found = std::ranges::find_if(
+      trace.counters, [&](const CounterSeries& series) { return trace.strings[series.name] == "host.cpu.others"; });
+  return found == trace.counters.end() ? nullptr : &*found;
+}
+
+/// Half seconds: a counter of a recording has a few values in each.
+void add_stretches(const Trace& trace, const Work& work, model::HostEvidence& evidence) {
+  constexpr Ns kStretch = 500'000'000;
+  const CounterSeries* others = others_of(trace);
+  if (others == nullptr) return;
+  std::vector<model::Stretch> stretches(static_cast<std::size_t>((work.end - work.begin) / kStretch));
+  for (const auto& [process, windows] : work.of_process)
+    for (const Window& step : windows) {
+      const auto at = static_cast<std::size_t>((step.begin - work.begin) / kStretch);
+      if (at >= stretches.size()) continue;  // less than half a second is left
+      ++stretches[at].steps;
+      stretches[at].period_ns += static_cast<double>(step.end - step.begin);
+    }
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Ns begin = work.begin + kStretch * static_cast<Ns>(i);
+    if (const auto cpus = mean_within(others->samples, begin, begin + kStretch)) {
+      stretches[i].others = *cpus;
+      evidence.stretches.push_back(stretches[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence) {
@@ -328,6 +356,17 @@ void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windo
   for (model::HostCounter& counter : evidence.counters)
     for (const std::optional<double>& value : sums[counter.name])
       if (value) counter.windows.push_back(*value);
+}
+
+void add_stretches(const Trace& trace, const model::WorkUnits& work, model::HostEvidence& evidence) {
+  evidence.stretches.clear();
+  const CounterSeries* others = others_of(trace);
+  if (others == nullptr || work.units.empty() || work.units.front().per_window.size() != work.windows.size()) return;
+  for (std::size_t w = 0; w < work.windows.size(); ++w) {
+    const auto [begin, end] = std::pair(work.windows[w].begin, work.windows[w].end);
+    if (const auto cpus = mean_within(others->samples, begin, end))
+      evidence.stretches.push_back({*cpus, work.units.front().per_window[w], static_cast<double>(end - begin)});
+  }
 }
 
 model::HostEvidence host_evidence_per_second(const Trace& trace) {
@@ -366,6 +405,7 @@ model::HostEvidence host_evidence(const Trace& trace, const model::Cycles& cycle
   if (work.most == nullptr) return evidence;
   add_counters(trace, work, evidence);
   add_step_thread(trace, work, evidence);
+  add_stretches(trace, work, evidence);
   for (const model::Bystander& other : bystanders(trace, work.begin, work.end))
     evidence.beside[other.name] = other.cpus;
   for (const RequestTimes& requests : request_times(trace)) {

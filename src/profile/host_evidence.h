@@ -21,4 +21,7 @@ model::HostEvidence host_evidence_per_second(const Trace& trace);
 /// Sets HostCounter::windows: the mean of each counter in each window. Windows in which it has no value are left out.
 void add_windows(const Trace& trace, const std::vector<model::WorkWindow>& windows, model::HostEvidence& evidence);
 
+/// Sets HostEvidence::stretches, of a recording with units of work instead of steps: its windows, by the first unit.
+void add_stretches(const Trace& trace, const model::WorkUnits& work, model::HostEvidence& evidence);
+
 }  // namespace culprit::profile

@@ -178,6 +178,7 @@ Result<Outline> outline_of(const Trace& trace, std::vector<std::string> files, c
   if (recording.cycles.cycles.empty() && (recording.host.scheduling || recording.host.asleep)) {
     recording.work = cycles::find_work_units(trace);
     add_windows(trace, recording.work->windows, recording.host);
+    add_stretches(trace, *recording.work, recording.host);
     recording.collected = collected_in(trace, recording.work->windows, recording.cycles);
     recording.collected.off_cpu = off_cpu_in(trace, recording.work->windows, recording.cycles);
   } else if (recording.host.scheduling) {

@@ -85,6 +85,26 @@ TEST(OffCpuChanges, AFunctionInWhichStepsWaitLongerIsListedByStep) {
   EXPECT_THAT(found.rivals, IsEmpty());
 }
 
+TEST(OffCpuChanges, WhoHadCPUsOnOneSideAloneIsKnownThoughThatMayBeChance) {
+  model::Recording before = of_steps();
+  add(before.collected.off_cpu.rivals, "client", "", 2 * kMs, 5);
+  model::Recording then = of_steps();
+  add(then.collected.off_cpu.rivals, "client", "", 2 * kMs, 5);
+  for (const char* name : {"backup", "cron"}) {
+    model::WindowSums& row = (*then.collected.off_cpu.rivals)[{name, ""}];
+    row.ns.assign(kWindows, 0);
+    row.count.assign(kWindows, 0);
+    row.ns[3] = name[0] == 'b' ? 60 * kMs : 5 * kMs;
+    row.count[3] = 1;
+  }
+  const model::OffCpuChanges found = changes(before, then);
+  EXPECT_THAT(found.rivals, IsEmpty());
+  EXPECT_EQ(found.newcomers[0].name, "");
+  EXPECT_EQ(found.newcomers[1].name, "backup");
+  EXPECT_NEAR(found.newcomers[1].ns_per_unit[1], 60 * kMs / (10 * kWindows), 1);
+  EXPECT_EQ(changes(then, before).newcomers[0].name, "backup");
+}
+
 TEST(OffCpuChanges, TheSameIsSilent) {
   const model::OffCpuChanges found = changes(waiting(40 * kMs), waiting(44 * kMs));
   EXPECT_EQ(found.per, "step");

@@ -134,5 +134,71 @@ TEST(CpuBeside, AThreadOfTheKernelThatIsGoneTookNothingFromAProgram) {
   EXPECT_THAT(causes(c), Not(Contains(kOthers))) << "a program that is gone";
 }
 
+/// Whoever has the CPUs ends before it has a name; its own threads wait for each other, too.
+RunComparison beside_short_programs() {
+  RunComparison c = comparison();
+  set_step(c, {23, 175}, {3.7, 258}, {0.2, 1.8});
+  c.host->behind_others = {0.3, 0.35};
+  add_counter(c, "host.cpu.others", {0.07, 1.1});
+  add_counter(c, "host.cpu.forks", {0, 1276});
+  return c;
+}
+
+TEST(CpuBeside, ManyShortProgramsAreCountedWithoutTheirNames) {
+  const RunComparison c = beside_short_programs();
+  ASSERT_THAT(causes(c), ElementsAre(kOthers));
+  EXPECT_THAT(
+      diagnose(c)[0].evidence,
+      Contains("Programs that end at once took 1.1 instead of 0.07 CPUs; 1.28e+03 instead of 0 processes and threads "
+               "a second were started"));
+}
+
+TEST(CpuBeside, ManyProgramsThatTakeLittleOrWereThereOrHeldNothingUpAreNoRivals) {
+  RunComparison little = beside_short_programs();
+  set_counter(little, "host.cpu.others", {0.07, 0.3});
+  EXPECT_THAT(causes(little), Not(Contains(kOthers)));
+  RunComparison there = beside_short_programs();
+  set_counter(there, "host.cpu.forks", {900, 1276});
+  EXPECT_THAT(causes(there), Not(Contains(kOthers)));
+  RunComparison apart = beside_short_programs();
+  apart.host->behind_others = {0.3, 0.02};
+  EXPECT_THAT(causes(apart), Not(Contains(kOthers)));
+}
+
+/// Others came and went, and a step waited for CPUs then.
+RunComparison visited() {
+  RunComparison c = comparison();
+  set_step(c, {10, 12}, {0.5, 4.5}, {0, 0});
+  add_state(c, "runnable", {0.5, 4.5});
+  c.host->bursts = model::Bursts{1, 0.4, 0.25, {0.1, 1.5}, {10e6, 30e6}};
+  return c;
+}
+
+TEST(CpuBeside, WhoComesAndGoesIsTheCauseWhereStepsAreSlowJustThen) {
+  RunComparison c = visited();
+  ASSERT_THAT(causes(c), ElementsAre(kOthers));
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 0.25 * 20e6, 1);
+  EXPECT_EQ(diagnose(c)[0].evidence[0],
+            "Programs that were not recorded came and went: for 40 % of the time they had 1.5 instead of 0.1 CPUs, and "
+            "a step came every 30.000ms then and every 10.000ms else");
+  EXPECT_THAT(diagnose(c)[0].evidence, Not(Contains(HasSubstr("While they waited"))));
+  c.off_cpu.per = "step";
+  c.off_cpu.newcomers[1] = {"backup", "", {0, 1e6}, {0, 0.1}};
+  EXPECT_THAT(diagnose(c)[0].evidence, Contains(HasSubstr("While they waited backup had the CPUs")));
+}
+
+TEST(CpuBeside, WhoComesAndGoesIsNamedOnceAndOnlyWhereItWasFelt) {
+  RunComparison named = visited();
+  add_beside(named, "backup", {0, 0.6});
+  EXPECT_THAT(causes(named), ElementsAre(kOthers));
+  EXPECT_THAT(diagnose(named)[0].evidence[0], HasSubstr("backup took"));
+  RunComparison unfelt = visited();
+  set_step(unfelt, {10, 14}, {0.5, 0.5}, {0, 0});
+  EXPECT_THAT(causes(unfelt), Not(Contains(kOthers)));
+  RunComparison of_baseline = visited();
+  of_baseline.host->bursts->side = 0;
+  EXPECT_THAT(causes(of_baseline), Not(Contains(kOthers)));
+}
+
 }  // namespace
 }  // namespace culprit::diagnose

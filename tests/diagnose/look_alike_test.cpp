@@ -240,8 +240,11 @@ TEST(LookAlike, WhatAThreadBesideTheStepsWaitsForIsNotFelt) {
   set_step(c, {10, 14}, {0, 0}, {1, 1});
   add_state(c, "blocked in page_fault", {0, 8});
   add_counter(c, "target.faults.major", {0, 400});
-  add_state(c, "stopped", {0, 8});
   EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  add_state(c, "stopped", {0, 8});
+  EXPECT_THAT(causes(c), ElementsAre("unknown", "process_stopped"));
+  EXPECT_EQ(diagnose(c)[1].state, VerdictState::latent)
+      << "that it was stopped is told; what another thread felt is not";
 }
 
 TEST(LookAlike, APhaseThatIsSlowerMayHideBehindOthersThatAreFaster) {

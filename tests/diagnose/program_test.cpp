@@ -510,7 +510,7 @@ TEST(ProgramRules, UnitsThatComputeMoreWhateverDoes) {
   EXPECT_NEAR(verdicts[0].impact_ns, (48 - 0.03 + 0.95 * 199 - 0.7 * 0.035) * 1e6, 1e3);
   EXPECT_THAT(
       verdicts[0].evidence,
-      testing::ElementsAre("A request takes 48.000ms instead of 30.000us on CPUs",
+      testing::ElementsAre("Its threads took 48.000ms instead of 30.000us per request on CPUs",
                            testing::HasSubstr("for a CPU, of which programs that were not recorded had one for"),
                            "heap_getnext ran in 10 % instead of 0 % of the samples"));
 }

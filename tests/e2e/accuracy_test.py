@@ -90,13 +90,23 @@ class Tables(unittest.TestCase):
             tinyserve("normal", ["", ""], [verdict("disk_io")], answer(row("runq"), above=1)),
             tinyserve("normal", ["", ""], [], answer())])
         _, _, normal, disturbed = self.summary("trial-verdicts", file)
-        self.assertEqual(cells(normal)[2:], ["2", "0", "0", "1", "1", "", "1", "1", "", "disk_io 1"])
-        self.assertEqual(cells(disturbed)[2:11], ["3", "1", "2", "1", "1", "1", "1", "1", "1"])
+        self.assertEqual(cells(normal)[2:], ["2", "", "0", "0", "1", "1", "", "1", "1", "", "disk_io 1", ""])
+        self.assertEqual(cells(disturbed)[2:12], ["3", "3", "1", "2", "1", "1", "1", "1", "1", "1"])
+
+    def test_a_fault_that_slowed_nothing_is_not_looked_for(self):
+        truth = ["cpu_contention", "throttled"]
+        slowed = {"steps_per_second": [100.0, 89.0]}
+        hardly = {"steps_per_second": [100.0, 91.0]}
+        runs = [{**tinyserve("cgroup-throttle", truth, verdicts, answer()), **own}
+                for verdicts, own in (([verdict(*truth)], slowed), ([], slowed), ([], hardly), ([verdict("disk_io")], hardly))]
+        line = cells(self.summary("trial-verdicts", self.lines_file("tinyserve.json", runs))[-1])
+        self.assertEqual(line[2:8], ["4", "2", "1", "1", "0", "1"])
+        self.assertEqual(line[-1], "1")
 
     def test_answers_of_older_trials_are_summarised(self):
         truth = ["cpu_contention", "throttled"]
         line = self.summary("trial-verdicts", self.lines_file("tinyserve.json", [tinyserve("cgroup-throttle", truth, [verdict(*truth)])]))[-1]
-        self.assertEqual(cells(line)[2:11], ["1", "1", "1", "0", "0", "", "", "", ""])
+        self.assertEqual(cells(line)[2:12], ["1", "1", "1", "1", "0", "0", "", "", "", ""])
         pair = {"truth": -0.5, "change": -0.5, "outcome": "regression", "right": True, "cause": "right", "causes": ["cpu_contention/throttled"], "lines": []}
         with open(self.path("pairs.json"), "w", encoding="utf-8") as file:
             json.dump({"nginx": [{**pair, "kind": "quota"}, {**pair, "kind": "normal", "causes": [], "cause": "none"}]}, file)

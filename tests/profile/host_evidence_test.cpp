@@ -235,6 +235,47 @@ TEST(HostEvidence, OfAProcessThatEndedTheLastValueHoldsNoLonger) {
   EXPECT_DOUBLE_EQ(evidence.counters[0].mean, 8 * 50 / 200.0 + 2);
 }
 
+TEST(HostEvidence, HalfSecondsTellWhoElseHadTheCPUsAndHowItsStepsWent) {
+  constexpr Ns kTenth = 100'000'000;
+  model::Cycles cycles;
+  for (int i = 0; i < 13; ++i) {
+    model::Cycle cycle = three_cycles().cycles.front();
+    cycle.number = static_cast<std::uint32_t>(i + 1);
+    cycle.begin = i * kTenth;
+    cycle.period = kTenth;
+    cycles.cycles.push_back(cycle);
+  }
+  Recording recording;
+  recording.state("oncpu", 0, 13 * kTenth);
+  EXPECT_TRUE(host_evidence(recording.finish(), cycles).stretches.empty()) << "nobody tells";
+  Recording told;
+  told.state("oncpu", 0, 13 * kTenth);
+  told.counter("host.cpu.others", 0, 0.1);
+  told.counter("host.cpu.others", 5 * kTenth, 1.5);
+  const auto stretches = host_evidence(told.finish(), cycles).stretches;
+  ASSERT_EQ(stretches.size(), 2U) << "less than half a second is left";
+  EXPECT_DOUBLE_EQ(stretches[0].others, 0.1);
+  EXPECT_DOUBLE_EQ(stretches[1].others, 1.5);
+  EXPECT_DOUBLE_EQ(stretches[1].steps, 5);
+  EXPECT_DOUBLE_EQ(stretches[1].period_ns, 5.0 * kTenth);
+}
+
+TEST(HostEvidence, WindowsOfWorkTellTheSameOfUnits) {
+  Recording recording;
+  recording.state("oncpu", 0, 400);
+  recording.counter("host.cpu.others", 0, 0.1);
+  recording.counter("host.cpu.others", 200, 1.5);
+  model::WorkUnits work;
+  for (const Ns begin : {0, 200}) work.windows.push_back({.begin = begin, .end = begin + 200});
+  work.units.emplace_back().per_window = {40, 10};
+  model::HostEvidence evidence;
+  add_stretches(recording.finish(), work, evidence);
+  ASSERT_EQ(evidence.stretches.size(), 2U);
+  EXPECT_DOUBLE_EQ(evidence.stretches[1].others, 1.5);
+  EXPECT_DOUBLE_EQ(evidence.stretches[1].steps, 10);
+  EXPECT_DOUBLE_EQ(evidence.stretches[1].period_ns, 200);
+}
+
 TEST(HostEvidence, ALimitOfAGroupHoldsAlsoWhenItsProcessHasEnded) {
   Recording r;
   r.state("oncpu", 0, 100);

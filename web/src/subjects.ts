@@ -23,7 +23,7 @@ export const kSubjects: Subject[] = [
   { phrase: "Somebody waited for disks", what: "pressure on the disks", counters: /^host\.pressure\.io\.some$/ },
   { phrase: "A CPU quota held the group", what: "time held back by the quota", counters: /^cgroup\.cpu\.throttled_time$/ },
   { phrase: "The quota is", what: "the quota", counters: /^cgroup\.cpu\.quota$/, rows: /^env\.target\.cgroup\.cpu\.quota$/ },
-  { phrase: "traces it: each call", what: "who traces it", rows: /^env\.target\d*\.traced_by$/ },
+  { phrase: "traces it: ", what: "who traces it", rows: /^env\.target\d*\.traced_by$/ },
   { phrase: "ran meanwhile, and not on the other side", what: "profilers that ran", rows: /^env\.profilers$/ },
   { phrase: "Its threads stood still for", what: "stopped threads", slices: /^(blocked:)?stopped$/, on: "host", rows: /^(blocked in )?stopped$/ },
   { phrase: "may use CPUs", what: "CPUs that it may use", rows: /^env\.target\d*\.cpus_allowed$/ },
