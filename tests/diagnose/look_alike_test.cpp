@@ -369,6 +369,18 @@ TEST(LookAlike, WhoTookTheLastOfTheCpusMayHoldUpTheClient) {
   EXPECT_THAT(causes(swapped(asked_for_less(0.001, 0.8))), ElementsAre("-cpu_contention/other_processes"));
 }
 
+TEST(LookAlike, ProgramsThatEndAtOnceMayTakeTheLastOfTheCpusToo) {
+  RunComparison c = asked_for_less(0.001, 0);
+  add_beside(c, "client", {0.33, 0.16});
+  add_counter(c, "host.cpu.others", {0.38, 0.89});
+  add_counter(c, "host.cpu.forks", {4, 820});
+  ASSERT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  EXPECT_THAT(diagnose(c)[0].evidence,
+              Contains("Programs that end at once took 0.73 instead of 0.05 CPUs; 820 instead of 4 processes and "
+                       "threads a second were started"))
+      << "what the client took less they took more";
+}
+
 TEST(LookAlike, WhoIsAskedForLessWhileCpusAreLeftIsHeldUpByNobody) {
   EXPECT_THAT(causes(asked_for_less(0.2, 0.8)), Not(Contains("cpu_contention/other_processes")));
   EXPECT_THAT(causes(asked_for_less(0.001, 0.1)), Not(Contains("cpu_contention/other_processes")));

@@ -66,6 +66,14 @@ TEST(AllowList, OnlySwitchesOfTheHubAreTaken) {
               ElementsAre(Pair("HF_HUB_OFFLINE", "1"), Pair("RANK", "3"), Pair("TOKENIZERS_PARALLELISM", "False")));
 }
 
+TEST(AllowList, WhatTellsAllocatorsAndRuntimesHowToWorkIsTaken) {
+  using namespace std::string_literals;
+  EXPECT_THAT(allowed_variables("PYTHONMALLOC=debug\0GLIBC_TUNABLES=glibc.malloc.tcache_count=0\0MALLOC_ARENA_MAX=2\0"
+                                "GOMAXPROCS=4\0GOGC=off\0PYTHONDEVMODE=anything else\0"s),
+              ElementsAre(Pair("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"), Pair("GOGC", "off"),
+                          Pair("GOMAXPROCS", "4"), Pair("MALLOC_ARENA_MAX", "2"), Pair("PYTHONMALLOC", "debug")));
+}
+
 TEST(AllowList, HostileTextIsLeftOut) {
   using namespace std::string_literals;
   EXPECT_THAT(allowed_variables("\0\0=x\0NCCL_A\0NCCL_B=\0NCCL_\x1b[2J=1\0NCCL_C=1=2\0"s + "NCCL_" +
