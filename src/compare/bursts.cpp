@@ -11,14 +11,14 @@ namespace culprit::compare {
 
 namespace {
 
-constexpr double kLeastOthers = 0.3;  // CPUs more than the other side ever saw
-constexpr double kLittle = 0.5;       // of that: so much more is as good as nobody
-constexpr std::size_t kFewest = 3;    // stretches of either kind
-constexpr double kSure = 0.01;        // p of chance
-constexpr double kLonger = 1.1;       // times
+constexpr double kBurstOfCpus = 0.3;         // CPUs more than the other side ever saw
+constexpr double kStillQuiet = 0.5;          // of that: so much more is as good as nobody
+constexpr std::size_t kFewestStretches = 3;  // stretches of either kind
+constexpr double kChanceOfBursts = 0.01;     // p of chance
+constexpr double kLongerThen = 1.1;          // times
 
 /// Stretches of one kind.
-struct Part {
+struct StretchSums {
   std::vector<double> step_ns;  ///< mean of each
   double others = 0;
   double steps = 0;
@@ -35,19 +35,19 @@ struct Part {
 std::optional<model::Bursts> bursts_of_side(const model::HostEvidence& side, const model::HostEvidence& other) {
   if (side.stretches.empty() || other.stretches.empty()) return std::nullopt;
   const double usual = std::ranges::max_element(other.stretches, {}, &model::Stretch::others)->others;
-  std::array<Part, 2> parts;  // without them, and beside them
+  std::array<StretchSums, 2> parts;  // without them, and beside them
   for (const model::Stretch& stretch : side.stretches) {
     const double more = stretch.others - usual;
-    if (stretch.steps <= 0 || (more > kLittle * kLeastOthers && more < kLeastOthers)) continue;
-    parts[more >= kLeastOthers ? 1 : 0].add(stretch);
+    if (stretch.steps <= 0 || (more > kStillQuiet * kBurstOfCpus && more < kBurstOfCpus)) continue;
+    parts[more >= kBurstOfCpus ? 1 : 0].add(stretch);
   }
   const auto& [quiet, busy] = parts;
-  if (quiet.step_ns.size() < kFewest || busy.step_ns.size() < kFewest) return std::nullopt;
-  const auto mean = [](const Part& part) { return part.period_ns / part.steps; };
-  if (mean(busy) < kLonger * mean(quiet) || stats::mann_whitney_p(quiet.step_ns, busy.step_ns) > kSure)
+  if (quiet.step_ns.size() < kFewestStretches || busy.step_ns.size() < kFewestStretches) return std::nullopt;
+  const auto mean = [](const StretchSums& part) { return part.period_ns / part.steps; };
+  if (mean(busy) < kLongerThen * mean(quiet) || stats::mann_whitney_p(quiet.step_ns, busy.step_ns) > kChanceOfBursts)
     return std::nullopt;
   model::Bursts bursts;
-  const auto stretches = [](const Part& part) { return static_cast<double>(part.step_ns.size()); };
+  const auto stretches = [](const StretchSums& part) { return static_cast<double>(part.step_ns.size()); };
   bursts.of_time = stretches(busy) / (stretches(quiet) + stretches(busy));
   bursts.of_steps = busy.steps / (quiet.steps + busy.steps);
   bursts.cpus = {quiet.others / stretches(quiet), busy.others / stretches(busy)};
