@@ -50,7 +50,8 @@ enum class Order : std::uint8_t { in_turns, one_side_first };
 using Sides = std::array<std::vector<model::Recording>, 2>;
 
 /// `n` recordings of each side, which spread by `between`; the candidate's units take `slower` times as long.
-Sides recorded(std::size_t n, double between, double slower, std::mt19937_64& random, Order order = Order::in_turns) {
+Sides recorded_twice(std::size_t n, double between, double slower, std::mt19937_64& random,
+                     Order order = Order::in_turns) {
   std::normal_distribution<double> gauss;
   Sides sides;
   for (std::size_t r = 0; r < n; ++r)
@@ -70,7 +71,7 @@ TEST(WorkReplicates, OfTheSameRaiseNoAlarmHoweverMuchTheyDiffer) {
       int alarms = 0;
       int held = 0;
       for (int pair = 0; pair < kPairs; ++pair) {
-        const Sides sides = recorded(n, between, 1, random);
+        const Sides sides = recorded_twice(n, between, 1, random);
         const model::WorkComparison c = compare_work(sides[0], sides[1]);
         alarms += c.outcome == Outcome::regression || c.outcome == Outcome::improvement ? 1 : 0;
         held += c.throughput.low <= 0 && c.throughput.high >= 0 ? 1 : 0;
@@ -88,7 +89,7 @@ TEST(WorkReplicates, OfTheSameWithoutDriftAreNoChangeAtFivePercentMostly) {
   for (const std::size_t n : {3U, 5U}) {
     int no_change = 0;
     for (int pair = 0; pair < kPairs; ++pair) {
-      const Sides sides = recorded(n, 0.01, 1, random);
+      const Sides sides = recorded_twice(n, 0.01, 1, random);
       no_change += compare_work(sides[0], sides[1], options).outcome == Outcome::no_change ? 1 : 0;
     }
     EXPECT_GE(no_change, kPairs / 2) << n;
@@ -101,7 +102,7 @@ TEST(WorkReplicates, FindWhatIsLargeAgainstTheirDifferences) {
   int found_by_one = 0;
   constexpr int kPairs = 100;
   for (int pair = 0; pair < kPairs; ++pair) {
-    const Sides sides = recorded(3, 0.01, 1.12, random);
+    const Sides sides = recorded_twice(3, 0.01, 1.12, random);
     found += compare_work(sides[0], sides[1]).outcome == Outcome::regression ? 1 : 0;
     const std::span<const model::Recording> a = sides[0];
     const std::span<const model::Recording> b = sides[1];
@@ -113,7 +114,7 @@ TEST(WorkReplicates, FindWhatIsLargeAgainstTheirDifferences) {
 
 TEST(WorkReplicates, SayWhatWasMeasured) {
   std::mt19937_64 random(4);
-  const Sides sides = recorded(5, 0.02, 1, random);
+  const Sides sides = recorded_twice(5, 0.02, 1, random);
   const model::WorkComparison c = compare_work(sides[0], sides[1]);
   EXPECT_EQ(c.recordings, (std::array<std::size_t, 2>{5, 5}));
   EXPECT_EQ(c.earlier, 0U);
@@ -129,11 +130,11 @@ TEST(WorkReplicates, SayWhatWasMeasured) {
 
 TEST(WorkReplicates, OneSideAfterTheOtherLeavesRoomForDrift) {
   std::mt19937_64 random(5);
-  const Sides sides = recorded(3, 0.001, 1.12, random, Order::one_side_first);
+  const Sides sides = recorded_twice(3, 0.001, 1.12, random, Order::one_side_first);
   const model::WorkComparison c = compare_work(sides[0], sides[1]);
   EXPECT_EQ(c.outcome, Outcome::inconclusive);
   EXPECT_EQ(assumption_of(c), "sides that were not recorded in turns differ by 5 % more (standard deviation)");
-  const Sides in_turns = recorded(3, 0.001, 1.12, random);
+  const Sides in_turns = recorded_twice(3, 0.001, 1.12, random);
   EXPECT_EQ(compare_work(in_turns[0], in_turns[1]).outcome, Outcome::regression);
 }
 
