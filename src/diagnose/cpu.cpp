@@ -362,6 +362,8 @@ void stopped(const Evidence& evidence, Verdicts& verdicts) {
   Verdict verdict = verdict_of(evidence, "process_stopped", "", 0.95);
   verdict.scope = model::VerdictScope::process;
   verdict.impact_ns = evidence.felt(time.rise());
+  // Then others may feel it: who asks that thread for steps can be another of its processes.
+  if (verdict.impact_ns < least) verdict.state = model::VerdictState::latent;
   verdict.evidence = {
       fmt::format("Its threads stood still by a signal (SIGSTOP, SIGTSTP) or a debugger, summed over threads {}",
                   instead_each(evidence, time))};

@@ -31,7 +31,7 @@ TEST(Against, AQuotaIsMetSoonerByWhoDoesMore) {
   add_counter(c, "cgroup.cpu.throttled_time", {0, 6e8});
   EXPECT_THAT(against(c), IsEmpty());
   set_step(c, {10, 14}, {0.1, 30}, {1, 1});
-  EXPECT_THAT(against(c), Contains(HasSubstr("14.000ms instead of 10.000ms on CPUs: who does more")));
+  EXPECT_THAT(against(c), Contains(HasSubstr("14.000ms instead of 10.000ms per step on CPUs: who does more")));
 }
 
 TEST(Against, StolenTimeThatWasNeitherRunNorWaited) {
