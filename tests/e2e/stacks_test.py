@@ -94,14 +94,14 @@ def burn(seconds):
         for i in range(1000):
             pass
 def three(_):
-    burn(0.03)
+    burn(0.09)
     return 0
 def one(_):
-    burn(0.01)
+    burn(0.03)
     return 0
 class Worker:
     def rest(self):
-        time.sleep(0.02)
+        time.sleep(0.06)
     async def part(self):
         sorted([1], key=three)
         sorted([1], key=one)
