@@ -251,9 +251,9 @@ class Contents(Case):
 
     def test_watch_knows_who_ran_beside_for_some_seconds(self):
         target = self.start(["sleep", "100"])
-        recorder = self.recorder("--preset", "watch", "-p", str(target.pid), "--duration", "4500ms", "-o", self.path())
+        recorder = self.recorder("--preset", "watch", "-p", str(target.pid), "--duration", "9s", "-o", self.path())
         self.recording_begun(self.path())
-        busy = self.start([sys.executable, "-c", "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass"])
+        busy = self.start([sys.executable, "-c", "import time\nend = time.monotonic() + 7\nwhile time.monotonic() < end: pass"])
         used = os.wait4(busy.pid, 0)[2].ru_utime
         busy.returncode = 0
         self.assertEqual(recorder.wait(LIMIT), FINE)
@@ -261,7 +261,7 @@ class Contents(Case):
                               check=True, timeout=LIMIT)
         beside = {other["process"]: other["cpus"] for other in json.loads(info.stdout)["work_units"]["others"]}
         name = next(name for name in beside if name.startswith("python"))
-        self.assertGreater(beside[name] * 4.5, used * 0.6, beside)  # it is seen last up to a second before its end
+        self.assertGreater(beside[name] * 9, used * 0.6, beside)  # it is seen last some time before its end, on a busy machine seconds
 
     def test_what_watch_does_not_time_took_as_long_as_what_it_times(self):
         self.need_ebpf()
