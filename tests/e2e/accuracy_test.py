@@ -140,7 +140,7 @@ class Tables(unittest.TestCase):
         written = self.read()
         self.assertTrue(written.startswith(before) and written.endswith(after), written)
         self.assertNotIn("| old |", written)
-        self.assertIn("| pause | 0.6 | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 0 | process_stopped 1 |", written)
+        self.assertIn("| pause | 0.6 | 1 | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 0 | process_stopped 1 | 0 |", written)
         self.script("accuracy-tables", f"tinyserve={file}", "--docs", self.path("accuracy.md"))
         self.assertEqual(self.read(), written)
 
