@@ -193,7 +193,7 @@ std::optional<double> ProcessSampler::sample(Ns now, Emitter& emitter) {
   return cores;
 }
 
-void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
+double ProcessSampler::sample_others(Ns now, Emitter& emitter) {
   struct Heavy {
     std::int64_t pid;
     double cores;
@@ -239,6 +239,9 @@ void ProcessSampler::sample_others(Ns now, Emitter& emitter) {
     }
     it = other.round == round_ ? std::next(it) : others_.erase(it);
   }
+  double shown = 0;
+  for (const Heavy& one : heavy) shown += one.cores;
+  return shown;
 }
 
 void ProcessSampler::sights(std::vector<Sight>& out) const {

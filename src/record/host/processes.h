@@ -51,8 +51,9 @@ class ProcessSampler {
   void leave(std::int64_t pid);
   /// All targets' CPU time; returns how many CPUs they kept busy since the last sample.
   std::optional<double> sample(Ns now, Emitter& emitter);
-  /// Looks at all processes of the machine. Costs about a microsecond for each.
-  void sample_others(Ns now, Emitter& emitter);
+  /// Looks at all processes of the machine; returns how many CPUs those that it shows kept busy. Costs about a
+  /// microsecond for each.
+  double sample_others(Ns now, Emitter& emitter);
   void sights(std::vector<Sight>& out) const;
   /// Cores that the recorder itself kept busy since its last sample; part of sample().
   [[nodiscard]] double recorder() const { return recorder_cores_; }

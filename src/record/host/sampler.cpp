@@ -11,6 +11,10 @@ namespace culprit::record {
 namespace {
 
 constexpr Ns kLeastLastLook = 200'000'000;  // of CPU time that /proc tells in hundredths of a second
+// A look at all processes comes early when others have used so much CPU time since the last one (ns), beyond those
+// that it found, and costs 1 % of a CPU at most then: who comes and goes between two looks has no name.
+constexpr double kMuchUnnamed = 0.25e9;
+constexpr Ns kRestWhileUnnamed = 100;
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 4096L)); }
 
@@ -68,8 +72,11 @@ bool HostSampler::poll(Ns now) {
 void HostSampler::sample(Ns now) {
   cpu_.sample(now, emitter_);
   const auto own = processes_.sample(now, emitter_);
-  if (const auto& used = cpu_.used(); used && own)
-    emitter_.put(others_, used->begin, used->cores - *own - processes_.recorder());
+  if (const auto& used = cpu_.used(); used && own) {
+    const double others = used->cores - *own - processes_.recorder();
+    emitter_.put(others_, used->begin, others);
+    unnamed_ns_ += std::max(0.0, others - named_) * static_cast<double>(now - used->begin);
+  }
   memory_.sample(now, emitter_);
   disks_.sample(now, emitter_);
   groups_.sample(now, emitter_);
@@ -91,19 +98,22 @@ void HostSampler::sample_in_turns(Ns now) {
   if (slow || turn == 3) sensors_.sample(now, emitter_);
   if (slow || turn == 5) memory_.sample_nodes(now, emitter_);
   if (slow || turn % 5 == 0) groups_.refresh(now, emitter_);
-  if (now >= others_due_ && (slow || turn == 7 || samples_ == 0)) {
-    const Ns begin = thread_cpu();
-    sample_others(now);
-    const Ns rest = std::clamp((thread_cpu() - begin) * kRest, options_.others_interval,
-                               std::max(options_.others_interval, kLongestRest));
-    // What the first look finds is only where the counting begins.
-    others_due_ = samples_ == 0 ? 0 : now + rest - options_.interval / 2;
-  }
+  const bool early = unnamed_ns_ > kMuchUnnamed && now >= others_early_;
+  if (now >= others_due_ || early) sample_others(now);
 }
 
 void HostSampler::sample_others(Ns now) {
-  processes_.sample_others(now, emitter_);
+  const bool first = samples_ == 0;
+  const Ns begin = thread_cpu();
+  named_ = processes_.sample_others(now, emitter_);
+  const Ns cost = thread_cpu() - begin;
+  unnamed_ns_ = 0;
   others_at_ = now;
+  const Ns every = options_.others_interval;
+  const auto after = [&](Ns rest) { return now + std::max(rest, every) - options_.interval / 2; };
+  // What the first look finds is only where the counting begins.
+  others_due_ = first ? now + every * 7 / 10 - options_.interval / 2 : after(std::min(cost * kRest, kLongestRest));
+  others_early_ = first ? others_due_ : after(cost * kRestWhileUnnamed);
 }
 
 void HostSampler::finish(Ns now) {

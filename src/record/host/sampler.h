@@ -67,7 +67,10 @@ class HostSampler {
   Track others_;
   Ns due_ = 0;
   Ns others_due_ = 0;
+  Ns others_early_ = 0;  ///< where others use much that is not named
   Ns others_at_ = 0;
+  double named_ = 0;       ///< CPUs' worth of time that the last look found processes for
+  double unnamed_ns_ = 0;  ///< CPU time of others since, beyond that
   std::uint64_t samples_ = 0;
   Ns cpu_ns_ = 0;
 };

@@ -192,6 +192,22 @@ TEST(HostSampler, AShortRecordingKnowsWhoElseRan) {
   EXPECT_NEAR(samples.last("other.cpu", 7), 0.5, 1e-9);
 }
 
+TEST(HostSampler, LooksAtOthersEverySecondHoweverLateItsSamplesAre) {
+  FakeMachine machine;
+  Samples samples;
+  HostOptions options;
+  options.root = machine.root();
+  HostSampler sampler(options, out_to(samples));
+  for (Ns i = 0; i < 10; ++i) {
+    if (i == 1) machine.process(7, "brief", 10);
+    if (i == 3) machine.process(7, "brief", 60);
+    if (i == 5) machine.remove("/proc/7");
+    ASSERT_TRUE(sampler.poll(5 * kSecond + i * 300'000'000));
+  }
+  ASSERT_TRUE(samples.processes.contains(7));
+  EXPECT_EQ(samples.processes[7], "brief");
+}
+
 TEST(HostSampler, KeepsItsPace) {
   FakeMachine machine;
   Samples samples;
