@@ -253,6 +253,29 @@ int on_softirq_exit(__u64 *ctx) {
 
 static __always_inline struct culprit_wake_slot *wake_slot_of(__s32 tid) { return &wakes[tid & (CULPRIT_WAKE_SLOTS - 1)]; }
 
+// Where another stack has the place of this one in the map.
+static __always_inline __s32 stack_apart(__u64 *ctx, __u64 at) {
+  struct culprit_stack *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) return -1;
+  long size = bpf_get_stack(ctx, record->frames, sizeof(record->frames), BPF_F_USER_STACK);
+  if (size <= 0) {
+    bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+    return -1;
+  }
+  __u32 count = (__u32)size / sizeof(__u64);
+  __u64 hash = count;
+  for (__u32 i = 0; i < CULPRIT_STACK_DEPTH && i < count; ++i) {
+    hash = (hash ^ record->frames[i]) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  }
+  fill_head(&record->head, CULPRIT_STACK, at);
+  record->id = CULPRIT_STACK_APART | (__s32)(hash & (CULPRIT_STACK_APART - 1));
+  record->count = count;
+  __s32 id = record->id;
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  return id;
+}
+
 static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *record, __u32 kind, int from) {
   struct task_struct *prev = (struct task_struct *)ctx[1];
   struct task_struct *next = (struct task_struct *)ctx[2];
@@ -275,6 +298,7 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
     record->syscall = syscall_of(prev);
     if (take_stacks && stack_is_due(prev->pid, record->head.at)) {
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
+      if (stack == CULPRIT_EEXIST) stack = stack_apart(ctx, record->head.at);
       record->stack = stack;
       if (stack < 0) __sync_fetch_and_add(&losses.stacks_missed, 1);
       record->python = python_stack_of(prev, record->head.at, 1);

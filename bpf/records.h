@@ -21,6 +21,7 @@ enum culprit_record_kind {
   CULPRIT_MEMORY = 10,
   CULPRIT_WOKEN_SWITCH = 11,
   CULPRIT_PYTHON_STACK = 12,
+  CULPRIT_STACK = 13,
 };
 
 enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
@@ -51,6 +52,15 @@ struct culprit_switch {
   __u32 python;     /* number of its culprit_python_stack; 0: none */
   char prev_comm[CULPRIT_COMM];
   char next_comm[CULPRIT_COMM];
+};
+
+/* A user stack whose place in the map of stacks another one has: such an id is made of what the frames are. */
+#define CULPRIT_STACK_APART (1 << 30)
+struct culprit_stack {
+  struct culprit_head head;
+  __s32 id;
+  __u32 count;
+  __u64 frames[CULPRIT_STACK_DEPTH]; /* innermost first */
 };
 
 /* In which context the waker ran: only in CULPRIT_TASK it is surely the cause. A network packet on its way to the same
@@ -277,7 +287,7 @@ struct culprit_losses {
   __u64 ring_full_sched;
   __u64 ring_full_syscalls;
   __u64 ring_full_samples;
-  __u64 stacks_missed;     /* two stacks with one hash, or the map of stacks is full */
+  __u64 stacks_missed;     /* the kernel could not give them, or the ring was full for those without a place in the map */
   __u64 totals_missed;     /* calls or requests that are in no total: the map was full, or the ring when a thread ended */
   __u64 requests_missed;   /* the map of open block requests is full */
   __u64 times_missed;      /* calls, requests or answers whose time is in no distribution: their map is full */

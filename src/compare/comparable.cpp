@@ -84,6 +84,30 @@ std::optional<Refusal> why_not_comparable(const Cycles& base, const Cycles& cand
   return std::nullopt;
 }
 
+std::optional<std::string> work_told_by_one(const Cycles& base, const Cycles& candidate) {
+  constexpr double kMost = 0.5;
+  if (base.method != candidate.method || is_sequence(base.method) ||
+      without_digits(base.anchor) != without_digits(candidate.anchor))
+    return std::nullopt;
+  const auto told = [](const Cycles& cycles) {
+    std::size_t known = 0, all = 0;
+    for (const Cycle& cycle : cycles.cycles) {
+      if (cycle.partial || cycle.warm_up) continue;
+      ++all;
+      if ((cycle.phase != Phase::other && !cycle.phase_guessed) || cycle.workload.batch >= 0 ||
+          cycle.workload.tokens >= 0)
+        ++known;
+    }
+    return all == 0 ? -1.0 : static_cast<double>(known) / static_cast<double>(all);
+  };
+  const double a = told(base), b = told(candidate);
+  if (std::min(a, b) != 0 || std::max(a, b) < kMost) return std::nullopt;
+  return fmt::format(
+      "Steps of the {} do not tell what they worked on (phase, requests), as those of the {} do: all are compared "
+      "alike",
+      a == 0 ? "baseline" : "candidate", a == 0 ? "candidate" : "baseline");
+}
+
 bool needs_forgetting(const Cycles& base, const Cycles& candidate) {
   if (!common_phases(base, candidate).empty()) return false;
   Cycles a = base;

@@ -34,6 +34,20 @@ void forget_guessed_phases(std::vector<Cycle>& cycles) {
     if (cycle.phase_guessed) cycle.phase = model::Phase::other;
 }
 
+/// Where one run tells of most of its steps what they worked on, and the other, whose steps begin at the same place, of
+/// none (a function around that of the steps hides its arguments): a sentence that says so. Nothing but all steps of
+/// either can be compared then (forget_work).
+std::optional<std::string> work_told_by_one(const model::Cycles& base, const model::Cycles& candidate);
+
+/// Sets phase and workload of model::Cycle or model::ProfileCycle to what is said of steps of which nothing is known.
+template <class Cycle>
+void forget_work(std::vector<Cycle>& cycles) {
+  for (Cycle& cycle : cycles) {
+    cycle.phase = model::Phase::other;
+    cycle.workload = {};
+  }
+}
+
 /// A sentence when the shares of the phases differ by more than a tenth.
 std::optional<std::string> other_mix_of_phases(const model::Cycles& base, const model::Cycles& candidate);
 

@@ -138,6 +138,11 @@ model::ComparedSide describe(std::span<const Recording> recordings) {
   return side;
 }
 
+void forget_work_of(Recording& recording) {
+  forget_work(recording.cycles.cycles);
+  forget_work(recording.profile.cycles);
+}
+
 /// What any rank tells of a step counts for all of them, as in step_times().
 void spread_workloads(Recording& recording) {
   std::map<std::int64_t, model::Workload> steps;
@@ -340,7 +345,11 @@ Comparability comparability_of(std::span<const Recording> base, std::span<const 
   if (auto why = why_one_is_idle(base, candidate)) return refuse(std::move(why->reason), std::move(why->remedy));
   model::Cycles a = cycles_of(base);
   model::Cycles b = cycles_of(candidate);
-  if (needs_forgetting(a, b)) {
+  if (auto told = work_told_by_one(a, b)) {
+    forget_work(a.cycles);
+    forget_work(b.cycles);
+    result.reasons.push_back(std::move(*told));
+  } else if (needs_forgetting(a, b)) {
     forget_guessed_phases(a.cycles);
     forget_guessed_phases(b.cycles);
     result.reasons.emplace_back("Phases that were guessed from names of kernels differ and are not told apart");
@@ -376,6 +385,9 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   put_in_order(candidate);
   align_ranks(base, candidate);
   result.comparability = comparability_of(base, candidate);
+  const bool untold = work_told_by_one(cycles_of(base), cycles_of(candidate)).has_value();
+  if (untold)
+    for (auto* side : {&base, &candidate}) std::ranges::for_each(*side, forget_work_of);
   result.sides = {describe(base), describe(candidate)};
   const bool is_complete = losses(result.sides, options).empty();
   if (is_complete) result.standstill = standstill_of(base, candidate, result.comparability);
@@ -390,6 +402,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     model::Cycles cycles = recording->cycles;
     if (!by_context)
       for (model::Cycle& cycle : cycles.cycles) cycle.workload.cached_tokens = -1;
+    if (untold) forget_work(cycles.cycles);
     known.earlier.push_back(step_times(cycles));
   }
   std::optional<model::WorkComparison> work;

@@ -130,6 +130,15 @@ void write_host(JsonWriter& json, const model::HostChanges& host) {
     json.member("high", host.machine->high);
     json.end_object();
   }
+  if (host.bursts) {
+    json.begin_object("bursts", JsonForm::line);
+    json.member("side", kSideNames[host.bursts->side]);
+    json.member("of_time", host.bursts->of_time);
+    json.member("of_steps", host.bursts->of_steps);
+    json.member("cpus", host.bursts->cpus);
+    json.member("step_ns", host.bursts->step_ns);
+    json.end_object();
+  }
   for (const auto& [name, changes] :
        {std::pair(std::string_view("step_thread"), &host.step), std::pair(std::string_view("beside"), &host.beside),
         std::pair(std::string_view("states"), &host.states), std::pair(std::string_view("counters"), &host.counters)}) {

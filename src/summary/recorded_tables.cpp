@@ -112,6 +112,16 @@ void note_rest(Table& table, std::size_t all, std::string_view by) {
                                       format_count(all - table.rows.size()), by));
 }
 
+std::string several(std::string_view process, std::size_t processes) {
+  return fmt::format("{} ({} processes)", process, format_count(processes));
+}
+
+void note_together(Table& table, std::size_t fewer, const RecordedTableOptions& options) {
+  if (fewer > 0)
+    table.notes.push_back(
+        fmt::format("More than {} processes of one name are one row; --json has a row for each", options.most_of_name));
+}
+
 /// Rows of processes by how many of a name there are: those of names with more than `most` become one for each call.
 /// `sums` keeps their durations. The number that went into others.
 std::size_t put_together(std::vector<Row>& rows, std::size_t most, std::deque<DurationCounts>& sums) {
@@ -151,7 +161,7 @@ std::size_t put_together(std::vector<Row>& rows, std::size_t most, std::deque<Du
   }
   const std::size_t fewer = rows.size() - kept.size();
   for (Row& row : kept)
-    if (row.processes > 1) row.process += fmt::format(" ({} processes)", format_count(row.processes));
+    if (row.processes > 1) row.process = several(row.process, row.processes);
   std::ranges::stable_sort(kept, std::greater<>(), [](const Row& row) { return std::pair(row.time, row.count); });
   rows = std::move(kept);
   return fewer;
@@ -215,9 +225,7 @@ Table table_of_calls(const Trace& trace, const RecordedTableOptions& options, bo
         "those that were timed; Total, Mean, p50 and p99 know only the latter, and are too low by the others");
   note_rest(table, sorted.size(), by_thread ? "thread-call" : "call");
   if (sorted.empty()) table.notes.emplace_back("No system calls were recorded");
-  if (fewer > 0)
-    table.notes.push_back(
-        fmt::format("More than {} processes of one name are one row; --json has a row for each", options.most_of_name));
+  note_together(table, fewer, options);
   if (const auto estimates = call_estimates(trace))
     table.notes.push_back(
         fmt::format("Counts and totals are estimates: {} (95 %, of all calls together)", to_string(*estimates)));
@@ -314,13 +322,39 @@ Table disk_table(const Trace& trace, const RecordedTableOptions& options) {
   return table;
 }
 
+namespace {
+
+struct Faults {
+  std::string process;
+  std::int64_t pid = -1;
+  std::int64_t minor = 0;
+  std::int64_t major = 0;
+};
+
+/// As for calls.
+std::size_t put_together(std::vector<Faults>& rows, std::size_t most) {
+  std::map<std::string, std::vector<const Faults*>> of_name;
+  for (const Faults& row : rows) of_name[row.process].push_back(&row);
+  std::vector<Faults> kept;
+  for (const auto& [name, all] : of_name) {
+    if (all.size() <= most) {
+      for (const Faults* row : all) kept.push_back(*row);
+      continue;
+    }
+    Faults& sum = kept.emplace_back(Faults{.process = several(name, all.size())});
+    for (const Faults* row : all) {
+      sum.minor += row->minor;
+      sum.major += row->major;
+    }
+  }
+  const std::size_t fewer = rows.size() - kept.size();
+  rows = std::move(kept);
+  return fewer;
+}
+
+}  // namespace
+
 Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
-  struct Faults {
-    std::string process;
-    std::int64_t pid = -1;
-    std::int64_t minor = 0;
-    std::int64_t major = 0;
-  };
   std::map<ProcessId, Faults> rows;
   for (const CounterSeries& series : trace.counters) {
     const std::string_view name = trace.strings[series.name];
@@ -335,12 +369,13 @@ Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
   std::vector<Faults> sorted;
   sorted.reserve(rows.size());
   for (auto& [process, row] : rows) sorted.push_back(std::move(row));
+  const std::size_t fewer = options.most_of_name > 0 ? put_together(sorted, options.most_of_name) : 0;
   std::ranges::stable_sort(sorted, std::greater<>(), [](const Faults& row) { return std::pair(row.major, row.minor); });
   const auto per_second = [&](std::int64_t count) { return rate(static_cast<std::uint64_t>(count), options); };
   Table table = model::make_table<Faults>(
       "Page faults", "page_faults",
       {{{"Process", "process", ColumnType::name}, &Faults::process},
-       {{"Pid", "pid", ColumnType::count}, &Faults::pid},
+       {{"Pid", "pid", ColumnType::count}, [](const Faults& row) { return model::known_cell(row.pid); }},
        {{"Minor", "minor", ColumnType::count}, &Faults::minor},
        {{"Major", "major", ColumnType::count}, &Faults::major},
        {{"Minor per s", "minor_rate", ColumnType::number, 1}, [&](const Faults& row) { return per_second(row.minor); }},
@@ -348,6 +383,7 @@ Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
         [&](const Faults& row) { return per_second(row.major); }}},
       sorted, options.limit);
   note_rest(table, sorted.size(), "fault");
+  note_together(table, fewer, options);
   if (sorted.empty()) table.notes.emplace_back("No page faults were recorded");
   return table;
 }

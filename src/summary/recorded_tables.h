@@ -15,8 +15,9 @@ namespace culprit::summary {
 /// Rows: at most `limit`, 0 = all; the longest in sum first. Rates are per second of the trace.
 struct RecordedTableOptions {
   std::size_t limit = 0;
-  Ns duration = 0;               ///< of the trace
-  std::size_t most_of_name = 0;  ///< more processes of one name are one row of call_table(); 0: each has its own
+  Ns duration = 0;  ///< of the trace
+  std::size_t most_of_name =
+      0;  ///< more processes of one name are one row of calls and page faults; 0: each has its own
 };
 
 /// System calls by process: count, rate, total, mean, quantiles (of those that were timed), longest.

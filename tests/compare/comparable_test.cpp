@@ -69,6 +69,32 @@ TEST(OtherMixOfPhases, IsSaidBeyondATenth) {
   EXPECT_TRUE(other_mix_of_phases(a, cycles_of(kMarker, "s", {Phase::decode, Phase::prefill})));
 }
 
+TEST(WorkToldByOne, LeavesAllStepsToBeCompared) {
+  Cycles told = cycles_of(kMarker, "s", {Phase::decode, Phase::prefill});
+  Cycles untold = cycles_of(kMarker, "s", {Phase::other, Phase::other});
+  ASSERT_TRUE(work_told_by_one(told, untold));
+  EXPECT_THAT(*work_told_by_one(told, untold), HasSubstr("Steps of the candidate do not tell"));
+  EXPECT_THAT(*work_told_by_one(untold, told), HasSubstr("Steps of the baseline do not tell"));
+  EXPECT_TRUE(why_not_comparable(told, untold));
+  told.cycles[0].workload.batch = 4;
+  for (Cycles* side : {&told, &untold}) forget_work(side->cycles);
+  EXPECT_FALSE(why_not_comparable(told, untold));
+  EXPECT_EQ(told.cycles[0].workload.batch, -1);
+}
+
+TEST(WorkToldByOne, IsSaidOnlyOfTheSameSteps) {
+  const Cycles told = cycles_of(kMarker, "s", {Phase::decode});
+  const Cycles untold = cycles_of(kMarker, "s", {Phase::other});
+  EXPECT_FALSE(work_told_by_one(told, told));
+  EXPECT_FALSE(work_told_by_one(untold, untold));
+  EXPECT_FALSE(work_told_by_one(told, cycles_of(kMarker, "t", {Phase::other})));
+  EXPECT_FALSE(work_told_by_one(told, cycles_of(model::CycleMethod::host_function, "s", {Phase::other})));
+  EXPECT_FALSE(work_told_by_one(cycles_of(kMarker, "s", {Phase::decode, Phase::other, Phase::other}), untold))
+      << "of most steps nothing was known";
+  EXPECT_FALSE(work_told_by_one(cycles_of(kMarker, "s", {Phase::decode, Phase::decode}),
+                                cycles_of(kMarker, "s", {Phase::decode, Phase::other})));
+}
+
 Cycles with_phases(std::vector<std::pair<Phase, bool>> phases) {
   Cycles cycles;
   for (const auto& [phase, guessed] : phases) {

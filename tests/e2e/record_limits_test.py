@@ -36,6 +36,29 @@ while time.monotonic() < end:
     os.read(b[0], 1)
 """
 
+# Sleeps in 4096 places, each with callers of its own.
+PLACES = r"""
+#include <pthread.h>
+#include <time.h>
+static void walk(unsigned bits, int depth);
+static void left(unsigned bits, int depth) { walk(bits >> 1, depth - 1); }
+static void right(unsigned bits, int depth) { walk(bits >> 1, depth - 1); }
+static void walk(unsigned bits, int depth) {
+  if (depth > 0) return bits & 1 ? right(bits, depth) : left(bits, depth);
+  nanosleep(&(struct timespec){0, 1500000}, 0);
+}
+static void *thread(void *number) {
+  for (unsigned bits = (unsigned)(unsigned long)number; bits < 4096; bits += 8) walk(bits, 12);
+  return 0;
+}
+int main(void) {
+  pthread_t threads[8];
+  for (unsigned long i = 0; i < 8; ++i) pthread_create(threads + i, 0, thread, (void *)i);
+  for (int i = 0; i < 8; ++i) pthread_join(threads[i], 0);
+  return 0;
+}
+"""
+
 
 def sized(usual, full):
     return full if os.environ.get("CULPRIT_LIMITS") == "full" else usual
@@ -135,6 +158,17 @@ class Limits(record_test.Case):
             self.assertEqual(summary["uncounted"], sum(lost.get(f"{what}_uncounted", 0) for what in ("calls", "requests", "times")))
             counted = sum(a["count"] for _, name, category, a in recording.slices if category == "syscall_total" and name == "getppid")
             self.assertEqual(counted + lost.get("calls_uncounted", 0), 10 * threads)
+
+    def test_stacks_that_share_a_place_in_the_kernel_are_all_kept(self):
+        self.need_ebpf()
+        program = self.path("places")
+        subprocess.run(["cc", "-O0", "-fno-omit-frame-pointer", "-pthread", "-x", "c", "-", "-o", program], input=PLACES, text=True, check=True,
+                       timeout=LIMIT)
+        self.recorded("--preset", "deep", "--no-collect", "syscalls", "--", program)
+        self.assertEqual(self.losses(), {})
+        stacks = {tuple(line.rpartition(" ")[0].split(";")) for line in self.answer("top", "--stacks", "off-cpu", "--folded", self.path()).splitlines()}
+        places = {tuple(name for name in stack if name in ("left", "right")) for stack in stacks if stack[-1].endswith("nanosleep")}
+        self.assertGreater(len(places), 0.9 * 4096, list(stacks)[:3])
 
     def all_are_recorded_under(self, few):
         targets = [self.start(["sleep", "100"]) for _ in range(500)]

@@ -153,6 +153,9 @@ Trace many_processes(int number) {
     DurationCounts counts{read, 0, process, std::vector<std::uint64_t>(stats::kLogBuckets)};
     counts.buckets[stats::log_bucket_of(i == 0 ? 10'000 : 90'000)] = 1;
     trace.durations.push_back(counts);
+    const StringId faults = builder.intern("page_faults.minor");
+    builder.add_counter(faults, process, kNone, {0, 5});
+    builder.add_counter(faults, process, kNone, {1'000'000'000, i == number ? 105.0 : 25.0});
     if (i == 3) trace.calls.push_back({1'000'000'000, execve, track, 1, 400, 400});
   }
   return std::move(builder).finish();
@@ -171,6 +174,17 @@ TEST(RecordedTables, ManyProcessesOfOneNameAreOneRowForPeople) {
   EXPECT_THAT(table.notes, ElementsAre(testing::HasSubstr("--json has a row for each")));
   EXPECT_EQ(recorded_table(trace, "call", 0).rows.size(), 11U);
   EXPECT_EQ(recorded_table(trace, "thread-call", 0, true).rows.size(), 11U);
+}
+
+TEST(RecordedTables, PageFaultsOfManyProcessesOfOneNameAreOneRowForPeople) {
+  const Trace trace = many_processes(9);
+  const model::Table table = recorded_table(trace, "fault", 0, true);
+  EXPECT_THAT(cells(table, "process"), ElementsAre("sh (9 processes)", "server"));
+  EXPECT_THAT(cells(table, "pid"), ElementsAre("-", "109"));
+  EXPECT_THAT(cells(table, "minor"), ElementsAre("180", "100"));
+  EXPECT_THAT(table.notes, ElementsAre(testing::HasSubstr("--json has a row for each")));
+  EXPECT_EQ(recorded_table(trace, "fault", 0).rows.size(), 10U);
+  EXPECT_EQ(recorded_table(many_processes(8), "fault", 0, true).rows.size(), 9U);
 }
 
 TEST(RecordedTables, AFewProcessesOfOneNameHaveARowEach) {

@@ -28,6 +28,7 @@
 #include "record/bpf/call_links.h"
 #include "record/bpf/kernel_layout.h"
 #include "record/bpf/program_info.h"
+#include "record/bpf/stacks_apart.h"
 #include "record/collector/collector.h"
 
 namespace culprit::record::bpf {
@@ -65,7 +66,8 @@ constexpr int kCostsMeasured = 8;  // a CPU is faster at one time than at anothe
 struct Probes::State {
   ProbeOptions options;
   unsigned parts = 0;
-  std::vector<Listener*> listeners;
+  StacksApart stacks_apart;
+  std::vector<Listener*> listeners = {&stacks_apart};
   culprit_bpf* skeleton = nullptr;
   ring_buffer* ring = nullptr;
   int wake = -1;  // an epoll that tells each wake-up once; the ring itself is readable as long as anything is in it
@@ -468,11 +470,13 @@ KernelCpu Probes::kernel_cpu() const {
 std::vector<std::uint64_t> Probes::stack(std::int32_t id) const {
   std::array<std::uint64_t, CULPRIT_STACK_DEPTH> frames{};
   if (!is_open() || id < 0) return {};
+  if ((id & CULPRIT_STACK_APART) != 0) return state_->stacks_apart.find(id);
   if (bpf_map_lookup_elem(bpf_map__fd(state_->skeleton->maps.stacks), &id, frames.data()) != 0) return {};
   return {frames.begin(), std::ranges::find(frames, std::uint64_t{0})};
 }
 
 void Probes::forget_stack(std::int32_t id) {
+  if ((id & CULPRIT_STACK_APART) != 0) return state_->stacks_apart.forget(id);
   if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.stacks), &id);
 }
 

@@ -21,6 +21,7 @@ bool times_fit(const culprit_waking& record) { return times_fit(record.head); }
 bool times_fit(const culprit_woken_switch& record) { return times_fit(record.to.head) && record.woken.at <= kLatest; }
 bool times_fit(const culprit_task& record) { return times_fit(record.head); }
 bool times_fit(const culprit_sample& record) { return times_fit(record.head); }
+bool times_fit(const culprit_stack& record) { return times_fit(record.head); }
 bool times_fit(const culprit_calls& record) { return times_fit(record.head); }
 bool times_fit(const culprit_memory& record) { return times_fit(record.head); }
 
@@ -142,6 +143,8 @@ bool dispatch(std::span<const std::byte> bytes, std::span<Listener* const> liste
       return hand_over_memory(bytes, listeners);
     case CULPRIT_PYTHON_STACK:
       return hand_over_python_stack(bytes, listeners);
+    case CULPRIT_STACK:
+      return hand_over(bytes, listeners, &Listener::on_stack);
     case CULPRIT_CALLS:
       return hand_over_calls(bytes, listeners, end);
     default:

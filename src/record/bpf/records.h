@@ -26,6 +26,7 @@ class Listener {
   virtual void on_sample(const culprit_sample& /*record*/) {}
   virtual void on_memory(const culprit_memory& /*record*/) {}  ///< of the next sample; `size` bytes are there
   virtual void on_python_stack(const culprit_python_stack& /*record*/) {}  ///< `count` frames are there
+  virtual void on_stack(const culprit_stack& /*record*/) {}
   virtual void on_block(const culprit_block& /*record*/) {}
 };
 

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "record/bpf/stacks_apart.h"
+
 namespace culprit::record::bpf {
 namespace {
 
@@ -221,6 +223,27 @@ TEST(Records, AStackOfPythonHasTheFramesThatItSays) {
   EXPECT_FALSE(hear(heard, python_stack_of(CULPRIT_PYTHON_FRAMES + 1, CULPRIT_PYTHON_FRAMES)));
   EXPECT_FALSE(hear(heard, python_stack_of(0xffffffffu, 4)));
   EXPECT_EQ(heard.python.size(), 2u);
+}
+
+TEST(Records, StacksApartAreKeptByTheirIds) {
+  constexpr Ns kNever = std::numeric_limits<Ns>::max();
+  StacksApart stacks;
+  const std::vector<Listener*> listeners = {&stacks};
+  culprit_stack stack{};
+  stack.id = CULPRIT_STACK_APART | 7;
+  stack.count = 2;
+  stack.frames[0] = 10;
+  stack.frames[1] = 20;
+  EXPECT_TRUE(dispatch(bytes_of(stack, CULPRIT_STACK), listeners, kNever));
+  EXPECT_EQ(stacks.find(stack.id), (std::vector<std::uint64_t>{10, 20}));
+  stack.count = 0xffffffffu;
+  EXPECT_TRUE(dispatch(bytes_of(stack, CULPRIT_STACK), listeners, kNever));
+  EXPECT_EQ(stacks.find(stack.id).size(), std::size_t{CULPRIT_STACK_DEPTH}) << "never more than there are";
+  stacks.forget(stack.id);
+  EXPECT_TRUE(stacks.find(stack.id).empty());
+  auto cut = bytes_of(stack, CULPRIT_STACK);
+  cut.pop_back();
+  EXPECT_FALSE(dispatch(cut, listeners, kNever));
 }
 
 TEST(Records, LongerThanKnownIsRead) {
