@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace culprit::compare {
@@ -115,6 +117,22 @@ bool needs_forgetting(const Cycles& base, const Cycles& candidate) {
   forget_guessed_phases(a.cycles);
   forget_guessed_phases(b.cycles);
   return !common_phases(a, b).empty();
+}
+
+void forget_phases(model::HostEvidence& host) {
+  const auto sum_up = [](auto& of_phase) {
+    const auto sum =
+        std::accumulate(of_phase.begin(), of_phase.end(), typename std::decay_t<decltype(of_phase)>::value_type{});
+    of_phase = {};
+    of_phase[static_cast<std::size_t>(Phase::other)] = sum;
+  };
+  sum_up(host.cycles);
+  sum_up(host.period_ns);
+  for (model::HostState& state : host.states) sum_up(state.total_ns);
+  if (!host.step) return;
+  sum_up(host.step->on_cpu);
+  sum_up(host.step->runnable);
+  sum_up(host.step->blocked);
 }
 
 std::optional<std::string> other_mix_of_phases(const Cycles& base, const Cycles& candidate) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/cycles.h"
+#include "model/host_evidence.h"
 
 namespace culprit::compare {
 
@@ -47,6 +48,9 @@ void forget_work(std::vector<Cycle>& cycles) {
     cycle.workload = {};
   }
 }
+
+/// What threads did in steps of whatever phase becomes what they did in those of Phase::other.
+void forget_phases(model::HostEvidence& host);
 
 /// A sentence when the shares of the phases differ by more than a tenth.
 std::optional<std::string> other_mix_of_phases(const model::Cycles& base, const model::Cycles& candidate);

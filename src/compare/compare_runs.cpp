@@ -141,6 +141,7 @@ model::ComparedSide describe(std::span<const Recording> recordings) {
 void forget_work_of(Recording& recording) {
   forget_work(recording.cycles.cycles);
   forget_work(recording.profile.cycles);
+  forget_phases(recording.host);
 }
 
 /// What any rank tells of a step counts for all of them, as in step_times().
@@ -470,6 +471,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     for (PooledSide* side : {&a, &b}) {
       forget_guessed_phases(side->cycles.cycles);
       forget_guessed_phases(side->profile.cycles);
+      if (std::ranges::all_of(side->cycles.cycles, [](const auto& c) { return c.phase == model::Phase::other; }))
+        forget_phases(side->host);
     }
   const std::vector<model::Phase> phases = common_phases(a.cycles, b.cycles);
   WorkOfPhase matched;

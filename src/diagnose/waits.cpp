@@ -211,24 +211,52 @@ bool has_less_to_do(const Evidence& evidence) {
   });
 }
 
-/// Most of what a step takes longer it is blocked in one place, and one thread ends that: that one is late. Asked for
-/// what nothing else explains.
-void for_another(const Evidence& evidence, Verdicts& verdicts) {
+/// What nothing else explains: most of what a step takes longer it is blocked in one place.
+struct LateWait {
+  const OffCpuChange* where = nullptr;  ///< nullptr: it is not so
+  double felt = 0;                      ///< ns
+};
+
+LateWait late_wait(const Evidence& evidence, const Verdicts& verdicts) {
   const auto step = evidence.step();
   const double growth = evidence.growth();
-  if (!evidence.is_slower() || !(growth > 0) || !step || !is_per_step(evidence) || evidence.doubts_cycles()) return;
+  if (!evidence.is_slower() || !(growth > 0) || !step || !is_per_step(evidence) || evidence.doubts_cycles()) return {};
   const auto explains = [](const Verdict& v) {
     return v.state == model::VerdictState::active && v.cause != "environment_changed";
   };
-  if (std::ranges::any_of(verdicts, explains) || has_less_to_do(evidence)) return;
+  if (std::ranges::any_of(verdicts, explains) || has_less_to_do(evidence)) return {};
   const OffCpuChange* wait = longest_wait(evidence);
-  if (wait == nullptr || surely_waits_for_disk("blocked in " + wait->call)) return;
+  if (wait == nullptr || surely_waits_for_disk("blocked in " + wait->call)) return {};
   const Sides time = evidence.turned(wait->ns_per_unit);
   const double felt = std::min({evidence.felt(time.rise()), step->blocked.rise(), growth});
-  if (felt < kLeastOfGrowth * growth || felt < kLeastImpact * step->all().without) return;
+  if (felt < kLeastOfGrowth * growth || felt < kLeastImpact * step->all().without) return {};
   // Who has no CPU is late, too.
   const Sides queue = evidence.states([](std::string_view state) { return state.starts_with("runnable"); });
-  if (std::max(queue.rise(), step->runnable.rise()) >= kLeastOfGrowth * growth) return;
+  if (std::max(queue.rise(), step->runnable.rise()) >= kLeastOfGrowth * growth) return {};
+  return {wait, felt};
+}
+
+/// Who sleeps for a time waits for nobody: the program asked for it.
+void sleeps(const Evidence& evidence, Verdicts& verdicts) {
+  const auto [wait, felt] = late_wait(evidence, verdicts);
+  if (wait == nullptr || !model::is_sleep(wait->call)) return;
+  Verdict verdict = verdict_of(evidence, "host_bound", "sleep", 0.7);
+  verdict.scope = model::VerdictScope::function;
+  verdict.where = wait->name == wait->call || wait->name.starts_with('[') ? "" : wait->name;
+  verdict.impact_ns = felt;
+  verdict.evidence = {fmt::format("Threads slept in {} {} per {}", place_of(*wait),
+                                  instead(evidence.turned(wait->ns_per_unit)), evidence.comparison().off_cpu.per),
+                      "Nothing ends a sleep but its time: the program asks for it"};
+  verdict.against.emplace_back("Who has nothing to do may sleep until there is something");
+  verdict.next_step = "culprit top --stacks off-cpu shows who calls it";
+  verdicts.push_back(std::move(verdict));
+}
+
+/// One thread ends what the steps wait for: that one is late.
+void for_another(const Evidence& evidence, Verdicts& verdicts) {
+  const auto [wait, felt] = late_wait(evidence, verdicts);
+  if (wait == nullptr) return;
+  const Sides time = evidence.turned(wait->ns_per_unit);
   const std::string waker = waker_of(evidence, *wait);
   if (waker.empty()) return;
   Verdict verdict;
@@ -297,7 +325,8 @@ void behind_own(const Evidence& evidence, Verdicts& verdicts) {
 }
 
 constexpr std::array kWaitRules = {Rule{"waits.input", input_waits}, Rule{"waits.lock", lock}};
-constexpr std::array kLastWaitRules = {Rule{"waits.for_another", for_another}, Rule{"waits.behind_own", behind_own}};
+constexpr std::array kLastWaitRules = {Rule{"waits.sleeps", sleeps}, Rule{"waits.for_another", for_another},
+                                       Rule{"waits.behind_own", behind_own}};
 
 }  // namespace
 

@@ -256,6 +256,8 @@ inline bool is_wait(std::string_view kind) { return kind == "sync" || kind == "s
 
 /// Whether a function of this name waits for, or makes, what a training step works on.
 bool is_input(std::string_view function);
+/// Calls that nothing ends but time, or a signal.
+inline bool is_sleep(std::string_view call) { return call == "clock_nanosleep" || call == "nanosleep"; }
 /// Whether a function of Python of this name waits for something else: a lock, a socket, time ("threading.py(320):
 /// wait",
 /// "<built-in method poll of select.epoll object>").

@@ -223,9 +223,13 @@ class Finder {
 
   const model::NamedSums::key_type& function_key(std::uint32_t frame, StringId call) {
     auto [key, is_new] = keys_.try_emplace({frame, call});
-    if (is_new)
-      key->second = {frame == kNone ? std::string(kNoStack) : innermost_named(trace_, frame),
-                     std::string(call_of(call))};
+    if (is_new) {
+      const std::string_view name = call_of(call);
+      key->second = {frame == kNone          ? std::string(kNoStack)
+                     : model::is_sleep(name) ? sleeper_named(trace_, frame)
+                                             : innermost_named(trace_, frame),
+                     std::string(name)};
+    }
     return key->second;
   }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "trace/code_name.h"
@@ -20,6 +22,20 @@ std::string innermost_named(const Trace& trace, std::uint32_t frame) {
     if (!function.empty() && function != kUnknown && !file_of_unnamed(function)) return code_name(function);
   }
   return code_name(trace.strings[trace.stack_frames[frame].function]);
+}
+
+std::string sleeper_named(const Trace& trace, std::uint32_t frame) {
+  constexpr std::array<std::string_view, 8> kOfLibrary = {"clock_nanosleep", "nanosleep", "usleep",   "sleep",
+                                                          "__nanosleep",     "__sleep",   "__usleep", "thrd_sleep"};
+  for (std::uint32_t at = frame; at != kNone; at = trace.stack_frames[at].caller) {
+    std::string_view function = trace.strings[trace.stack_frames[at].function];
+    function = function.substr(0, function.find('@'));
+    const bool of_library = std::ranges::find(kOfLibrary, function) != kOfLibrary.end() ||
+                            function.starts_with("__clock_nanosleep") || function.starts_with("__GI_") ||
+                            function.starts_with("std::this_thread::sleep_");
+    if (!of_library && !file_of_unnamed(function)) return innermost_named(trace, at);
+  }
+  return innermost_named(trace, frame);
 }
 
 std::vector<std::uint32_t> frames_of_python(const Trace& trace) {

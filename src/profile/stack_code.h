@@ -18,6 +18,10 @@ std::string code_name(std::string_view function);
 /// none has. `frame` is a row of the trace's frames.
 std::string innermost_named(const Trace& trace, std::uint32_t frame);
 
+/// Who asked for a sleep: the innermost function that has a name and is none of those of the C library for it. `frame`
+/// is that of the wait.
+std::string sleeper_named(const Trace& trace, std::uint32_t frame);
+
 /// Of each frame the innermost function of Python, by its row among the frames; kNone: it is in none.
 std::vector<std::uint32_t> frames_of_python(const Trace& trace);
 

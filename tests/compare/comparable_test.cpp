@@ -95,6 +95,26 @@ TEST(WorkToldByOne, IsSaidOnlyOfTheSameSteps) {
                                 cycles_of(kMarker, "s", {Phase::decode, Phase::other})));
 }
 
+TEST(ForgottenPhases, WhatThreadsDidIsAddedUp) {
+  model::HostEvidence host;
+  const auto at = [](Phase phase) { return static_cast<std::size_t>(phase); };
+  host.cycles[at(Phase::decode)] = 5;
+  host.cycles[at(Phase::prefill)] = 2;
+  host.period_ns[at(Phase::decode)] = 10;
+  host.states.push_back({"running", {}});
+  host.states[0].total_ns[at(Phase::prefill)] = 3;
+  host.states[0].total_ns[at(Phase::other)] = 4;
+  host.step.emplace();
+  host.step->blocked[at(Phase::decode)] = 6;
+  forget_phases(host);
+  EXPECT_EQ(host.cycles[at(Phase::other)], 7U);
+  EXPECT_EQ(host.cycles[at(Phase::decode)], 0U);
+  EXPECT_EQ(host.period_ns[at(Phase::other)], 10);
+  EXPECT_EQ(host.states[0].total_ns[at(Phase::other)], 7);
+  EXPECT_EQ(host.step->blocked[at(Phase::other)], 6);
+  EXPECT_EQ(host.step->blocked[at(Phase::decode)], 0);
+}
+
 Cycles with_phases(std::vector<std::pair<Phase, bool>> phases) {
   Cycles cycles;
   for (const auto& [phase, guessed] : phases) {

@@ -239,6 +239,36 @@ TEST(WaitRules, WhatExplainsALateThreadIsToldInstead) {
   EXPECT_THAT(causes(c), ElementsAre("unknown"));
 }
 
+/// Each step sleeps.
+RunComparison sleeping() { return blocked_longer("Limiter.wait (limiter.py)", "clock_nanosleep"); }
+
+TEST(WaitRules, WhoAsksForASleepIsNamed) {
+  const auto verdicts = diagnose(sleeping());
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].cause, "host_bound");
+  EXPECT_EQ(verdicts[0].detail, "sleep");
+  EXPECT_EQ(verdicts[0].where, "Limiter.wait (limiter.py)");
+  EXPECT_NEAR(verdicts[0].impact_ns, 7.5e6, 1);
+  EXPECT_THAT(verdicts[0].evidence,
+              Contains(HasSubstr("slept in Limiter.wait (limiter.py) (clock_nanosleep) 9.000ms")));
+  RunComparison nameless = blocked_longer("[no stack]", "clock_nanosleep");
+  EXPECT_THAT(causes(nameless), ElementsAre("host_bound/sleep"));
+}
+
+TEST(WaitRules, SleepsThatStepsDoNotFeelAreNoCause) {
+  RunComparison c = sleeping();
+  set_step(c, {4, 12}, {0.1, 0.1}, {2, 2});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  c = sleeping();
+  c.host->answered_per_second = {100, 40};  // fewer came, and none took longer
+  c.host->requests.push_back({"request", {300, 120}, {88e6, 88e6}, {154e6, 154e6}, false});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  c = sleeping();
+  add_state(c, "runnable", {0.2, 7});
+  EXPECT_THAT(causes(c), ElementsAre("unknown"));
+  EXPECT_THAT(causes(blocked_longer("Limiter.wait (limiter.py)", "poll")), ElementsAre("unknown"));
+}
+
 TEST(WaitRules, WhoHasLessToDoWaitsForNobody) {
   RunComparison c = late_filler();
   c.host->answered_per_second = {100, 40};
