@@ -297,9 +297,16 @@ void compare_hosts(const PooledSide& base, const PooledSide& candidate, RunCompa
   if (!host.states.empty() || !host.counters.empty() || !host.requests.empty()) result.host = std::move(host);
 }
 
-void add_machine(const model::MachineChange& machine, RunComparison& result) {
+struct OfMachine {
+  std::optional<model::MachineChange> all;
+  std::optional<model::MachineChange> memory;
+};
+
+void add_machine(const OfMachine& machine, RunComparison& result) {
+  if (!machine.all && !machine.memory) return;
   if (!result.host) result.host.emplace();
-  result.host->machine = machine;
+  result.host->machine = machine.all;
+  result.host->memory = machine.memory;
 }
 
 /// Whether the spread of counters inside the recordings is known.
@@ -422,8 +429,8 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   }
   const bool windows = have_windows(base) && have_windows(candidate);
   if (windows) counters = counter_changes(base, candidate);
-  const auto machine = machine_change(base, candidate);
-  known.machine_moved = machine.has_value();
+  const OfMachine machine{machine_change(base, candidate), memory_change(base, candidate)};
+  known.machine_moved = machine.all.has_value();
   if (result.comparability.level != Comparable::no)
     compare_collected(base, candidate, work ? &work->unit : nullptr, result);
   const std::array facts = {facts_of(base), facts_of(candidate)};
@@ -463,7 +470,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     }
     compare_hosts(a, b, result);
     keep_moved(result, std::move(counters));
-    if (machine) add_machine(*machine, result);
+    add_machine(machine, result);
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
@@ -542,7 +549,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
   result.resources = resource_changes(a.resources, b.resources, result.steady);
   result.resources_alike = result.steady.size();
   if (windows) keep_moved(result, std::move(counters));
-  if (machine) add_machine(*machine, result);
+  add_machine(machine, result);
   // Of the period alone nothing follows, it is demand, too; unless it is known what the program waited for.
   const bool may_be_contexts = !longer_contexts.empty();
   std::ranges::move(longer_contexts, std::back_inserter(result.notes));
@@ -567,7 +574,11 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
       result.notes.push_back(std::move(slower[side]));
     }
   }
-  if (on_host) leave_undecided(result, why_shared(result));
+  if (on_host) {
+    std::string shared = why_shared(result, far_apart(a.taken(), b.taken()));
+    result.shared_by_all = !shared.empty();
+    leave_undecided(result, std::move(shared));
+  }
   if (result.standstill) {  // whatever the steps before it took
     result.why.clear();
     result.outcome = slower_by(result.standstill->side);

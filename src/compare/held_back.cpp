@@ -41,11 +41,11 @@ WaitedLonger waited_longer(const model::HostChanges& host, std::size_t side) {
 
 }  // namespace
 
-bool was_held_back(const model::HostChanges& host, std::size_t side) {
+bool was_held_back(const model::HostChanges& host, std::size_t side, double least) {
   constexpr double kMuch = 0.1;
   constexpr double kFelt = 0.4;  // CPUs
   const WaitedLonger longer = waited_longer(host, side);
-  if (longer.for_others >= kMuch) return true;
+  if (longer.for_others >= std::max(kMuch, least)) return true;
   const auto more = [&](const model::HostChange& c) {
     return c.value[side].value_or(0) - c.value[1 - side].value_or(0);
   };

@@ -18,8 +18,8 @@ inline model::Outcome slower_by(std::size_t side) {
 }
 
 /// Of one side against the other: by programs beside it, or a quota. Programs took many CPUs more, or a step waited
-/// longer, by a tenth of it, for one that they had.
-bool was_held_back(const model::HostChanges& host, std::size_t side);
+/// longer, by a tenth of it (`least`, where that is more), for one that they had.
+bool was_held_back(const model::HostChanges& host, std::size_t side, double least = 0);
 
 /// Whether requests waited longer for each of their tokens on that side: then a longer time until the next step is not
 /// for want of requests.

@@ -18,6 +18,7 @@ namespace culprit::compare {
 namespace {
 
 constexpr std::string_view kProbe = "host.speed.branches";
+constexpr std::string_view kMemoryProbe = "host.speed.memory";
 constexpr std::uint64_t kFewestSamples = 4;  // on one CPU
 
 /// What the probe took.
@@ -69,6 +70,16 @@ std::array<Series, 2> differences(const TimesOfCpus& base, const TimesOfCpus& ca
   return sides;
 }
 
+/// `least`: relative.
+std::optional<model::MachineChange> change_of(const std::array<TimesOfCpus, 2>& of, double least) {
+  const std::array sides = differences(of[0], of[1]);
+  if (sides[0].effective < kFewCycles || sides[1].effective < kFewCycles) return std::nullopt;
+  const MeanDifference d = difference_of(sides[0], sides[1], 0);
+  if (std::abs(d.difference) < std::log1p(least) || std::abs(d.difference) <= d.half) return std::nullopt;
+  return model::MachineChange{std::expm1(d.difference), std::expm1(d.difference - d.half),
+                              std::expm1(d.difference + d.half)};
+}
+
 }  // namespace
 
 std::optional<model::MachineChange> machine_change(std::span<const model::Recording> base,
@@ -78,12 +89,13 @@ std::optional<model::MachineChange> machine_change(std::span<const model::Record
   if (of[0].empty() || of[1].empty())
     for (std::size_t s = 0; s < 2; ++s)
       of[s] = times_of(s == 0 ? base : candidate, [](std::string_view name) { return name == kProbe; });
-  const std::array sides = differences(of[0], of[1]);
-  if (sides[0].effective < kFewCycles || sides[1].effective < kFewCycles) return std::nullopt;
-  const MeanDifference d = difference_of(sides[0], sides[1], 0);
-  if (std::abs(d.difference) < std::log1p(kLeastOfMachine) || std::abs(d.difference) <= d.half) return std::nullopt;
-  return model::MachineChange{std::expm1(d.difference), std::expm1(d.difference - d.half),
-                              std::expm1(d.difference + d.half)};
+  return change_of(of, kLeastOfMachine);
+}
+
+std::optional<model::MachineChange> memory_change(std::span<const model::Recording> base,
+                                                  std::span<const model::Recording> candidate) {
+  const auto is = [](std::string_view name) { return name == kMemoryProbe; };
+  return change_of({times_of(base, is), times_of(candidate, is)}, kLeastOfMemory);
 }
 
 }  // namespace culprit::compare

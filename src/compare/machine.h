@@ -17,4 +17,11 @@ std::optional<model::MachineChange> machine_change(std::span<const model::Record
                                                    std::span<const model::Recording> candidate);
 inline constexpr double kLeastOfMachine = 0.05;
 
+/// The same of host.speed.memory, of which single recordings within minutes differ by up to 1.7 times, where it is
+/// kLeastOfMemory or more. Who else uses the machine's memory and caches slows it, and all code alike: recordings of
+/// one server hours apart were seen to differ by x2.2 while it differed by x2.5 (docs/accuracy.md).
+std::optional<model::MachineChange> memory_change(std::span<const model::Recording> base,
+                                                  std::span<const model::Recording> candidate);
+inline constexpr double kLeastOfMemory = 0.75;
+
 }  // namespace culprit::compare

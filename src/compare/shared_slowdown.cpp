@@ -19,9 +19,11 @@ namespace {
 
 using model::Outcome;
 
-constexpr double kFarSlower = 2;       // times: no machine was seen to be so much slower than itself
+constexpr double kFarSlower = 2;       // times: no machine was seen to be so much slower than itself within minutes
+constexpr double kFartherSlower = 4;   // nor so much within hours
 constexpr double kShared = 0.7;        // of the logarithm of what a step takes longer
 constexpr double kMostOfLonger = 0.5;  // of it, where what is left is not sure
+constexpr double kOfWaits = 0.25;      // of what a step takes longer, for CPUs that others had
 constexpr double kOnCpu = 0.7;         // of what a step takes longer
 constexpr std::size_t kFewestFunctions = 8;
 
@@ -43,6 +45,14 @@ bool is_on_cpu(const model::HostChanges& host, std::size_t side) {
     if (part.what == "on CPU") on_cpu = more;
   }
   return all > 0 && on_cpu >= kOnCpu * all;
+}
+
+/// CPUs, by all who were not recorded, whether or not anybody saw their names.
+bool took_more(const model::HostChanges& host, std::size_t side) {
+  constexpr double kMany = 0.4;
+  const auto others = std::ranges::find(host.counters, "host.cpu.others", &model::HostChange::what);
+  return others != host.counters.end() &&
+         others->value[side].value_or(0) - others->value[1 - side].value_or(0) >= kMany;
 }
 
 bool has_other_clock(const model::HostChanges& host) {
@@ -91,14 +101,17 @@ double later_by(const model::HostChanges& host, std::size_t side) {
 
 }  // namespace
 
-std::string why_shared(const model::RunComparison& result) {
+std::string why_shared(const model::RunComparison& result, bool far_apart) {
   if (result.outcome != Outcome::regression && result.outcome != Outcome::improvement) return {};
   if (!result.host || result.host->step.empty() || model::is_measured(result.cycle_times)) return {};
   const std::size_t side = result.outcome == slower_by(1) ? 1 : 0;
   const model::CycleTimeOutcome* longest = model::longest_phase(result.cycle_times);
   const double step = longest == nullptr ? 0 : longer_by(*longest, side);
   const double ratio = usual_ratio(result);
-  if (!(ratio > 0) || !(step > 0) || step >= std::log(kFarSlower)) return {};
+  const auto& memory = result.host->memory;
+  const bool slower_memory = memory && (memory->change > 0) == (side == 1);
+  const double farthest = far_apart || slower_memory ? kFartherSlower : kFarSlower;
+  if (!(ratio > 0) || !(step > 0) || step >= std::log(farthest)) return {};
   const double usual = (side == 1 ? 1 : -1) * std::log(ratio);
   // Of the longest phase, and of each that decided.
   Shared shared = shared_of(*longest, side, usual);
@@ -113,8 +126,9 @@ std::string why_shared(const model::RunComparison& result) {
   const model::HostChanges& host = *result.host;
   // What they themselves take longer has to be most of that then.
   if (!by_steps && step < kShared * later_by(host, side)) return {};
-  if (!is_on_cpu(host, side) || was_held_back(host, side) || has_other_clock(host) || has_other_settings(result))
-    return {};
+  if (!is_on_cpu(host, side) || took_more(host, side) || has_other_clock(host) || has_other_settings(result)) return {};
+  // Who is slower alike waits longer for its clients, too.
+  if (was_held_back(host, side, kOfWaits * std::expm1(step))) return {};
   if (std::ranges::any_of(result.calls, [&](const model::CallsChange& c) {
         return (side == 1 ? c.more + c.added : c.fewer + c.gone) > 0;
       }))

@@ -399,8 +399,10 @@ Verdicts of_side(const Evidence& evidence) {
   for (const Rule& rule : settings_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : last_wait_rules()) rule.judge(evidence, verdicts);
   for (const Rule& rule : last_program_rules()) rule.judge(evidence, verdicts);
-  // What is little beside the wait that made it slower is not why.
+  // What is little beside the wait that made it slower is not why. Nor beside what all functions take longer alike.
   constexpr double kOfTheWait = 0.25;
+  if (evidence.comparison().shared_by_all)
+    std::erase_if(verdicts, [&](const Verdict& v) { return v.impact_ns < kOfTheWait * evidence.growth(); });
   for (Verdict& v : verdicts)
     if (v.impact_ns < kOfTheWait * evidence.waited_longer()) v.state = VerdictState::latent;
   if (evidence.is_slower() &&

@@ -25,6 +25,7 @@ using model::Verdict;
 
 constexpr double kNearlyAll = 0.8;       // of the step
 constexpr double kLeastOfKernel = 0.01;  // of the step
+constexpr double kLeastOwn = 0.25;       // of what a function takes longer, where all of them do
 constexpr double kAlike = 1.05;          // other functions, per call
 
 /// What a step of its phase takes longer by it, ns.
@@ -107,6 +108,12 @@ bool waits_for_model(const Evidence& evidence, const FunctionFinding& f) {
          });
 }
 
+/// What a function of the host takes longer beyond what all of them do, ns per step.
+double beyond_usual(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  const Sides time = evidence.turned(f.time_ns);
+  return time.with - std::max(1.0, usual) * time.without;
+}
+
 /// Of a function that changed, or seems to: it takes longer on this side, by a part of the step that matters, and not
 /// because everything does.
 bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -130,9 +137,9 @@ bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, d
   if (calls.ratio() > kAlike) return true;  // more of them
   if (!takes_longer(evidence, f, usual)) return false;
   // Functions of a host that are slower as one differ; what is beyond them has to matter by itself.
-  const Sides time = evidence.turned(f.time_ns);
-  return evidence.is_on_device(f) || !(usual > kAlike) ||
-         time.with - usual * time.without >= least * evidence.step_time(f.phase);
+  if (evidence.is_on_device(f) || !(usual > kAlike)) return true;
+  const double own = beyond_usual(evidence, f, usual);
+  return own >= least * evidence.step_time(f.phase) && own >= kLeastOwn * evidence.turned(f.time_ns).rise();
 }
 
 bool is_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -162,6 +169,14 @@ double felt_of_itself(const Evidence& evidence, const FunctionFinding& f) {
     return *ran >= kLeastImpact * evidence.step_time(f.phase) ? std::min(rise, *ran) : 0;
   const double all = evidence.turned(f.time_ns).rise();
   return step->on_cpu.rise() > kLeastOfGrowth * all && step->runnable.rise() < kLeastOfGrowth * all ? rise : 0;
+}
+
+/// Of that what not all functions share. Of one that is new or called more often nothing is shared.
+double own_part(const Evidence& evidence, const FunctionFinding& f, double usual) {
+  const double all = felt_of_itself(evidence, f);
+  const bool is_shared =
+      !evidence.is_on_device(f) && usual > kAlike && !is_new(evidence, f) && evidence.turned(f.calls).ratio() <= kAlike;
+  return is_shared ? std::min(all, beyond_usual(evidence, f, usual)) : all;
 }
 
 /// Not a function, but what a thread did.
@@ -263,7 +278,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
       if (device ? all.texts[f.kind] != "gpu_compute"
                  : is_state(all.texts[f.kind]) || is_all_there_is(evidence, f) || felt_of_itself(evidence, f) == 0)
         continue;
-      const double impact = evidence.weight_of(f.phase) * felt_of_itself(evidence, f);
+      const double impact = evidence.weight_of(f.phase) * own_part(evidence, f, usual);
       if (worst == nullptr || impact > most) worst = &f;
       most = std::max(most, impact);
     }
@@ -274,7 +289,7 @@ void functions(const Evidence& evidence, Verdicts& verdicts) {
                              : verdict_of(evidence, *worst, "host_bound", of_one_function(evidence, *worst), 0.8);
     verdict.rank = only_rank(evidence, *worst);
     verdict.impact_ns = most;
-    verdict.state = evidence.state_of(most, felt_of_itself(evidence, *worst) / evidence.step_time(worst->phase));
+    verdict.state = evidence.state_of(most, own_part(evidence, *worst, usual) / evidence.step_time(worst->phase));
     verdict.evidence = {fmt::format("{} takes {} per step; a step of the other side takes {}", verdict.where,
                                     instead(evidence.turned(worst->time_ns)),
                                     format_duration(evidence.step_time(worst->phase)))};

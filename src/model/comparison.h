@@ -474,6 +474,7 @@ struct RunComparison {
   Outcome outcome = Outcome::inconclusive;         ///< of all phases together
   std::optional<std::array<WholeRun, 2>> whole{};  ///< of both sides, the mean of their recordings
   std::string why;                                 ///< what limits the outcome; empty: its cycle times say all
+  bool shared_by_all = false;                      ///< that: what one side takes longer all its functions share
   std::optional<Alternation> alternation;          ///< both sides ran in turns, which decides the outcome
   bool same_recording = false;                     ///< both sides are one: nothing was compared
   std::optional<Standstill> standstill{};          ///< of a side, which is the whole answer

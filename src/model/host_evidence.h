@@ -159,6 +159,7 @@ struct HostChanges {
   std::array<double, 2> answered_per_second{};  ///< requests; 0: not known
   std::vector<RequestChange> requests;          ///< of kinds of time that both have
   std::optional<MachineChange> machine;         ///< it was slower or faster
+  std::optional<MachineChange> memory;          ///< its memory was, by much
   std::vector<HostChange> states;    ///< ns per step, weighted as the phases of the baseline; largest difference first
   std::vector<HostChange> counters;  ///< those that moved, by name, or the most certain first
   std::vector<HostChange> unshown;   ///< for rules: clocks, fixed work, connections and memory of groups, moved or not

@@ -185,6 +185,14 @@ std::string beside_text(const model::HostChanges& changes) {
   return beside;
 }
 
+std::string memory_text(const model::HostChanges& changes) {
+  if (!changes.memory) return {};
+  const auto& [change, low, high] = *changes.memory;
+  return fmt::format(
+      "Its memory was {}: fixed work of the recorder through it took x{:.2f} (95 % interval x{:.2f} to x{:.2f})",
+      change > 0 ? "slower" : "faster", 1 + change, 1 + low, 1 + high);
+}
+
 std::string machine_text(const model::HostChanges& changes) {
   if (!changes.machine) return {};
   const auto& [change, low, high] = *changes.machine;

@@ -81,8 +81,9 @@ std::string medians_text(const model::CycleTimeOutcome& o) {
 std::vector<std::string> alternated_lines(const RunComparison& comparison) {
   std::vector<std::string> lines = alternation_lines(*comparison.alternation);
   if (comparison.host)
-    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host),
-                             machine_text(*comparison.host), requests_text(*comparison.host)})
+    for (std::string line :
+         {throttled_text(*comparison.host), beside_text(*comparison.host), machine_text(*comparison.host),
+          memory_text(*comparison.host), requests_text(*comparison.host)})
       if (!line.empty()) lines.push_back(std::move(line));
   return lines;
 }
@@ -167,8 +168,9 @@ OutcomeText outcome_text(const RunComparison& comparison) {
   if (limited) lines.push_back(fmt::format("Outcome: inconclusive: {}", comparison.why));
   const std::string steps = comparison.host ? steps_text(*comparison.host) : std::string();
   const auto add_surroundings = [&] {
-    for (std::string line : {throttled_text(*comparison.host), beside_text(*comparison.host),
-                             machine_text(*comparison.host), requests_text(*comparison.host)})
+    for (std::string line :
+         {throttled_text(*comparison.host), beside_text(*comparison.host), machine_text(*comparison.host),
+          memory_text(*comparison.host), requests_text(*comparison.host)})
       if (!line.empty()) details.push_back(std::move(line));
   };
   if (!steps.empty()) {

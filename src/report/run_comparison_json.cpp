@@ -123,11 +123,13 @@ void write_host(JsonWriter& json, const model::HostChanges& host) {
   json.member("per_second", host.per_second);
   if (host.steps_per_second[0] > 0 && host.steps_per_second[1] > 0)
     json.member("steps_per_second", host.steps_per_second);
-  if (host.machine) {
-    json.begin_object("machine", JsonForm::line);
-    json.member("change", host.machine->change);
-    json.member("low", host.machine->low);
-    json.member("high", host.machine->high);
+  for (const auto& [name, change] :
+       {std::pair(std::string_view("machine"), &host.machine), std::pair(std::string_view("memory"), &host.memory)}) {
+    if (!*change) continue;
+    json.begin_object(name, JsonForm::line);
+    json.member("change", (*change)->change);
+    json.member("low", (*change)->low);
+    json.member("high", (*change)->high);
     json.end_object();
   }
   if (host.bursts) {
