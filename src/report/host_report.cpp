@@ -188,9 +188,15 @@ std::string beside_text(const model::HostChanges& changes) {
 std::string memory_text(const model::HostChanges& changes) {
   if (!changes.memory) return {};
   const auto& [change, low, high] = *changes.memory;
+  const auto period = std::ranges::find(changes.states, "period", &HostChange::what);
+  if (period == changes.states.end()) return {};
+  // Who runs less leaves the caches to the recorder: that is the program's doing.
+  const bool longer = period->value[1].value_or(0) > period->value[0].value_or(0);
+  if (longer != (change > 0)) return {};
   return fmt::format(
-      "Its memory was {}: fixed work of the recorder through it took x{:.2f} (95 % interval x{:.2f} to x{:.2f})",
-      change > 0 ? "slower" : "faster", 1 + change, 1 + low, 1 + high);
+      "The machine's memory was {}: fixed work of the recorder through it took x{:.2f} (95 % interval x{:.2f} to "
+      "x{:.2f})",
+      longer ? "slower" : "faster", 1 + change, 1 + low, 1 + high);
 }
 
 std::string machine_text(const model::HostChanges& changes) {

@@ -26,8 +26,8 @@ std::string beside_text(const model::HostChanges& changes);
 /// that is not shown.
 std::string machine_text(const model::HostChanges& changes);
 
-/// "Its memory was slower: fixed work of the recorder through it took x2.51 (95 % interval x1.90 to x3.31)"; empty
-/// where that is not shown.
+/// "The machine's memory was slower: fixed work of the recorder through it took x2.51 (95 % interval x1.90 to x3.31)";
+/// empty where that is not shown, or steps were the other way round.
 std::string memory_text(const model::HostChanges& changes);
 
 /// "Requests: time to first token 41.2ms -> 120ms, queue wait 2.1ms -> 80ms (p50)": those that moved; empty without

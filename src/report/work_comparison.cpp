@@ -96,7 +96,6 @@ std::vector<std::string> work_detail_lines(const model::RunComparison& compariso
                           work.others[i].value[1], work.others[i].value[0]);
   lines.push_back(std::move(beside));
   if (comparison.host) lines.push_back(machine_text(*comparison.host));
-  if (comparison.host) lines.push_back(memory_text(*comparison.host));
   std::erase_if(lines, [](const std::string& line) { return line.empty(); });
   if (work.unit.kind != model::UnitKind::window) {
     std::string text =

@@ -62,6 +62,20 @@ TEST(Machine, CpusThatAreNotAlikeAreHeldAgainstThemselves) {
   EXPECT_NEAR(of(with_probe(10'000, 0.05), both)->change, 0.2, 1e-9);
 }
 
+TEST(Machine, ItsMemoryIsToldApartAndOnlyWhereItDiffersByMuch) {
+  const auto memory_of = [](double from, double to, const char* name = "host.speed.memory") {
+    const model::Recording a = with_probe(from, 0.1, name);
+    const model::Recording b = with_probe(to, 0.1, name);
+    return memory_change({&a, 1}, {&b, 1});
+  };
+  ASSERT_TRUE(memory_of(15'000, 40'000));
+  EXPECT_NEAR(memory_of(15'000, 40'000)->change, 40.0 / 15 - 1, 1e-9);
+  EXPECT_LT(memory_of(40'000, 15'000)->high, -0.5);
+  EXPECT_FALSE(memory_of(15'000, 25'000)) << "as recordings minutes apart do";
+  EXPECT_FALSE(memory_of(15'000, 40'000, "host.speed.branches"));
+  EXPECT_FALSE(of(with_probe(15'000, 0.1, "host.speed.memory"), with_probe(40'000, 0.1, "host.speed.memory")));
+}
+
 TEST(Machine, WithoutTheProbeNothingIsSaid) {
   EXPECT_FALSE(of(with_probe(10'000, 0.05, "other"), with_probe(12'000, 0.05, "other")).has_value());
   EXPECT_FALSE(of(model::Recording(), with_probe(12'000, 0.05)).has_value());

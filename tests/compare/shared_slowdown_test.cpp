@@ -131,6 +131,50 @@ TEST(WhySharedSlowdown, WhatWaitsIsHeldUpByWhatItWaitsFor) {
   }
 }
 
+/// The same, x2.4 instead.
+RunComparison far_slower_alike() {
+  RunComparison c = slower_alike();
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 2.4;
+  c.cycle_times[0].time_ns = {10e6, 24e6};
+  c.cycle_times[0].change = 1.4;
+  c.host->step[0].value[1] = 23e6;
+  return c;
+}
+
+TEST(WhySharedSlowdown, SoMuchOnlyHoursApartOrWithItsMemory) {
+  EXPECT_EQ(why_shared(far_slower_alike()), "");
+  EXPECT_NE(why_shared(far_slower_alike(), true), "");
+  RunComparison c = far_slower_alike();
+  c.host->memory = {1.5, 1.0, 2.1};
+  EXPECT_NE(why_shared(c), "");
+  c.host->memory = {-0.6, -0.7, -0.5};
+  EXPECT_EQ(why_shared(c), "") << "the other side's was slower";
+  c = far_slower_alike();
+  c.cycle_times[0].change = 3.2;
+  for (model::FunctionFinding& f : c.functions) f.work_ratio = 4.2;
+  EXPECT_EQ(why_shared(c, true), "") << "no machine was seen to be";
+}
+
+TEST(WhySharedSlowdown, WaitsForClientsThatAreSlowerTooAreALittleOfIt) {
+  RunComparison c = far_slower_alike();
+  c.host->step[1].value = {0.5e6, 2.5e6};
+  c.host->behind_others = {1.0, 1.0};
+  EXPECT_NE(why_shared(c, true), "") << "a seventh of what it takes longer";
+  c = slower_alike();
+  c.host->step[1].value = {0.5e6, 2e6};
+  c.host->step[0].value[1] = 12.9e6;
+  c.host->behind_others = {1.0, 1.0};
+  EXPECT_EQ(why_shared(c), "") << "three tenths";
+}
+
+TEST(WhySharedSlowdown, OthersWhoseNamesNobodySawTookCpus) {
+  RunComparison c = slower_alike();
+  c.host->counters = {{"host.cpu.others", "count", {0.1, 0.6}}};
+  EXPECT_EQ(why_shared(c), "");
+  c.host->counters[0].value[1] = 0.3;
+  EXPECT_NE(why_shared(c), "");
+}
+
 TEST(WhySharedSlowdown, WhoIsKnownToMakeItSlowerIsNotTheMachine) {
   RunComparison beside = slower_alike();
   beside.host->beside = {{"stress", "count", {0.0, 1.5}}};

@@ -229,6 +229,25 @@ TEST(ProgramRules, OfFunctionsThatAreAllSlowerOneCountsByWhatItIsBeyondThem) {
   c.functions.back().time_ns[1] = 2.3e6;
   c.functions.back().work_ratio = 2.3;
   EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 0.7e6, 1);
+}
+
+TEST(ProgramRules, OfFunctionsThatAreAllFarSlowerOneIsAFewHundredthsSlower) {
+  RunComparison c = comparison();
+  set_step(c, {10, 23}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 4.6}, {1, 1});
+  add_function(c, "run_batch", "python", "Host", {5, 12.1}, {1, 1}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("unknown"));
+}
+
+TEST(ProgramRules, WhatIsLittleBesideWhatAllFunctionsShareIsNotWhy) {
+  RunComparison c = comparison(Outcome::inconclusive);
+  set_step(c, {10, 20}, {0.1, 0.1}, {1, 1});
+  for (const char* name : {"a", "b", "c"}) add_function(c, name, "python", "Host", {2, 2}, {1, 1});
+  add_function(c, "tokenize", "python", "Host", {1, 2}, {4, 4}, FunctionStatus::changed);
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in tokenize"));
+  c.shared_by_all = true;
+  EXPECT_THAT(causes(c), IsEmpty());
 }
 
 TEST(ProgramRules, KernelsThatAreSlowerOrNew) {

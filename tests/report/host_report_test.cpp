@@ -36,6 +36,19 @@ TEST(HostReport, PeopleGetReadableUnits) {
   EXPECT_THAT(text, HasSubstr("1 of single CPUs"));
 }
 
+TEST(HostReport, MemoryThatWasSlowerIsToldWhereStepsTookLonger) {
+  model::HostChanges c = changes();
+  EXPECT_EQ(memory_text(c), "");
+  c.memory = {1.51, 0.9, 2.31};
+  EXPECT_EQ(memory_text(c),
+            "The machine's memory was slower: fixed work of the recorder through it took x2.51 (95 % interval x1.90 to "
+            "x3.31)");
+  c.memory = {-0.6, -0.7, -0.5};
+  EXPECT_EQ(memory_text(c), "");
+  std::swap(c.states[0].value[0], c.states[0].value[1]);
+  EXPECT_THAT(memory_text(c), HasSubstr("faster"));
+}
+
 TEST(HostReport, ProgramsGetNumbersInSiUnitsAndEmptyCells) {
   const auto tables = host_tables(changes(), false);
   ASSERT_EQ(tables.size(), 2U);
