@@ -471,12 +471,6 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     compare_hosts(a, b, result);
     keep_moved(result, std::move(counters));
     add_machine(machine, result);
-    if (std::string shared = far_apart(a.taken(), b.taken()) ? why_units_shared(result) : ""; !shared.empty()) {
-      result.shared_by_all = true;
-      result.work->outcome = Outcome::inconclusive;
-      result.work->why = shared;
-      leave_undecided(result, std::move(shared));
-    }
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);
