@@ -25,7 +25,7 @@ using model::Verdict;
 
 constexpr double kNearlyAll = 0.8;       // of the step
 constexpr double kLeastOfKernel = 0.01;  // of the step
-constexpr double kLeastOwn = 0.25;       // of what a function takes longer, where all of them do
+constexpr double kLeastOwn = 0.15;       // of what a function takes longer, where all of them do
 constexpr double kAlike = 1.05;          // other functions, per call
 
 /// What a step of its phase takes longer by it, ns.
