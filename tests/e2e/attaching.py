@@ -179,8 +179,8 @@ class Case(unittest.TestCase):
                 masks.append(int(blocked.group(1), 16) & ~(1 << signal.SIGALRM - 1))
         return sorted(masks)
 
-    def wait_until(self, is_so, otherwise):
-        end = time.monotonic() + 30
+    def wait_until(self, is_so, otherwise, seconds=30):
+        end = time.monotonic() + seconds
         while not is_so():
             self.assertLess(time.monotonic(), end, otherwise)
             time.sleep(0.01)

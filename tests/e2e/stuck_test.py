@@ -84,11 +84,11 @@ def ran(pid):
     return times
 
 
-def wait_until_asleep(pid):
-    """None of its threads has run for two seconds."""
+def wait_until_asleep(pid, threads):
+    """It has so many threads, and none of them has run for two seconds."""
     deadline = time.monotonic() + 60
     before, now = None, ran(pid)
-    while now != before and time.monotonic() < deadline:
+    while (now != before or len(now) != threads) and time.monotonic() < deadline:
         time.sleep(2)
         before, now = now, ran(pid)
 
@@ -97,13 +97,13 @@ def wait_until_asleep(pid):
 class Asleep(unittest.TestCase):
     """Of programs whose threads all sleep before they are recorded."""
 
-    def answers(self, command, preset="deep"):
+    def answers(self, command, threads, preset="deep"):
         """Of `info`, `cycles` and `diagnose`, the last one as JSON; and the file's facts."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "asleep.pftrace")
             program = subprocess.Popen(command)
             try:
-                wait_until_asleep(program.pid)
+                wait_until_asleep(program.pid, threads)
                 done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--preset", preset,
                                        "--duration", "2s"], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -120,7 +120,7 @@ class Asleep(unittest.TestCase):
             return *texts[:3], json.loads(texts[3])
 
     def test_a_deadlock_before_the_recording_hangs(self):
-        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", DEADLOCK])
+        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", DEADLOCK], 3)
         for text in (info, cycles, diagnose):
             self.assertIn("idle: none of its threads ran, they slept in futex (3)", text)
         self.assertEqual([(v["cause"], v["detail"], v["state"]) for v in answer["verdicts"]], [("hang", "wait", "latent")])
@@ -133,7 +133,7 @@ class Asleep(unittest.TestCase):
                 program = subprocess.Popen([sys.executable, "-c", code])
                 try:
                     if code == DEADLOCK:
-                        wait_until_asleep(program.pid)
+                        wait_until_asleep(program.pid, 3)
                     else:
                         time.sleep(2)
                     subprocess.run([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", path, "-p", str(program.pid), "--duration", "2s"],
@@ -151,14 +151,14 @@ class Asleep(unittest.TestCase):
             self.assertIn("Every thread waits for another", " ".join(text.split()))
 
     def test_an_idle_server_has_no_cause(self):
-        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", SERVER], preset="watch")
+        info, cycles, diagnose, answer = self.answers([sys.executable, "-c", SERVER], 2, preset="watch")
         for text in (info, cycles, diagnose):
             self.assertRegex(text, r"idle: none of its threads ran, they slept in (futex \(1\), accept4 \(1\)|accept4 \(1\), futex \(1\))")
         self.assertEqual(answer["verdicts"], [])
         self.assertIn("slept in", answer["idle"])
 
     def test_who_sleeps_by_time_has_no_cause(self):
-        info, _, diagnose, answer = self.answers(["sleep", "1000"])
+        info, _, diagnose, answer = self.answers(["sleep", "1000"], 1)
         self.assertIn("they slept in clock_nanosleep (1)", info)
         self.assertIn("they slept in clock_nanosleep (1)", diagnose)
         self.assertEqual(answer["verdicts"], [])
