@@ -15,12 +15,6 @@ namespace {
 
 constexpr Ns kSomeDay = 1'000'000'000'000'000'000;  // of 2001; before it a clock is none of days
 
-/// How many times more recordings differ when they lie apart, or the machine moved between them.
-double when_apart(const Taken& base, const Taken& candidate, bool machine_moved) {
-  constexpr double kApart = 3;
-  return machine_moved || far_apart(base, candidate) ? kApart : 1;
-}
-
 }  // namespace
 
 bool in_turns(const Taken& base, const Taken& candidate) {
@@ -42,6 +36,11 @@ bool far_apart(const Taken& base, const Taken& candidate) {
     for (const Ns b : candidate.begins)
       if (a > kSomeDay && b > kSomeDay) nearest = std::min(nearest, std::abs(a - b));
   return nearest != std::numeric_limits<Ns>::max() && nearest > kNear;
+}
+
+double when_apart(const Taken& base, const Taken& candidate, bool machine_moved) {
+  constexpr double kApart = 3;
+  return machine_moved || far_apart(base, candidate) ? kApart : 1;
 }
 
 double spread_on_host(double of_long_ones, const Taken& base, const Taken& candidate, bool machine_moved) {

@@ -22,6 +22,9 @@ bool in_turns(const Taken& base, const Taken& candidate);
 /// Minutes lie between the sides: the machine may be another one by then. Not known is near.
 bool far_apart(const Taken& base, const Taken& candidate);
 
+/// How many times more recordings differ when they lie apart, or the machine moved between them.
+double when_apart(const Taken& base, const Taken& candidate, bool machine_moved);
+
 /// On a host: short recordings more than `of_long_ones` (windows of half a second of vLLM's load differ by 12 to 18 %,
 /// of four by 5 to 6; traces of 80 ms of a training loop by 12), and those that lie apart more (recordings of vLLM and
 /// SGLang by 4 to 6 % within minutes, by 13 to 15 within an hour: docs/accuracy.md), as do those between which the

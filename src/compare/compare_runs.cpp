@@ -414,6 +414,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     known.earlier.push_back(step_times(cycles));
   }
   std::optional<model::WorkComparison> work;
+  bool apart = false;
   CounterChanges counters;
   if (result.comparability.level != Comparable::no && are_of_work(base, candidate)) {
     WorkOptions of_work;
@@ -421,6 +422,7 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     of_work.least_confidence = options.least_confidence;
     of_work.earlier = chosen.of_the_same;
     work = compare_work(base, candidate, of_work);
+    apart = work_far_apart(base, candidate);
     limit_by_uncounted(*work, base, candidate, options.most_lost);
     if (std::string assumed = assumption_of(*work); !assumed.empty()) result.assumptions.push_back(std::move(assumed));
     add_quantiles(base, candidate, work->calls);
@@ -471,6 +473,12 @@ Result<RunComparison> compare_runs(std::vector<Recording> base, std::vector<Reco
     compare_hosts(a, b, result);
     keep_moved(result, std::move(counters));
     add_machine(machine, result);
+    if (std::string shared = apart ? why_units_shared(result) : ""; !shared.empty()) {
+      result.shared_by_all = true;
+      result.work->outcome = Outcome::inconclusive;
+      result.work->why = shared;
+      leave_undecided(result, std::move(shared));
+    }
     return result;
   }
   const bool forget = needs_forgetting(a.cycles, b.cycles);

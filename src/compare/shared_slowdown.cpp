@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -138,6 +139,34 @@ std::string why_shared(const model::RunComparison& result, bool far_apart) {
       "machine may be slower, as machines that are shared are for minutes",
       side == 1 ? "candidate" : "baseline", std::exp(usual),
       shared == Shared::half ? ", what steps take beyond that is not decided" : "");
+}
+
+std::string why_units_shared(const model::RunComparison& result) {
+  if (result.outcome != Outcome::regression && result.outcome != Outcome::improvement) return {};
+  if (!result.work || !result.host || !result.host->memory) return {};
+  const model::WorkComparison& work = *result.work;
+  const std::size_t side = result.outcome == slower_by(1) ? 1 : 0;
+  if ((result.host->memory->change > 0) != (side == 1) || std::ranges::max(work.waited) > 0) return {};
+  const auto longer = [&](const model::WorkChange& change) {
+    const double ratio = change.value[side] / change.value[1 - side];
+    return std::isfinite(ratio) && ratio > 0 ? std::log(ratio) : 0;
+  };
+  const auto on_cpu = std::ranges::find(work.parts, "on CPU", &model::WorkChange::what);
+  const double in_all = std::max(longer(work.worked), -longer(work.throughput));
+  if (on_cpu == work.parts.end() || !(in_all > 0) || in_all >= std::log(kFartherSlower)) return {};
+  if (longer(*on_cpu) < kShared * in_all) return {};
+  const model::HostChanges& host = *result.host;
+  // Waits for a CPU that others had grew by no more than all else, see above.
+  constexpr double kAnyWait = std::numeric_limits<double>::infinity();
+  if (was_held_back(host, side, kAnyWait) || took_more(host, side) || has_other_clock(host) ||
+      has_other_settings(result))
+    return {};
+  const double memory = 1 + result.host->memory->change;
+  return fmt::format(
+      "each {} of the {} takes x{:.2f} on CPUs, and fixed work through the machine's memory "
+      "x{:.2f}: the machine may be slower, as machines that are shared are",
+      to_string(work.unit.kind), model::kSideNames.at(side), std::exp(longer(*on_cpu)),
+      side == 1 ? memory : 1 / memory);
 }
 
 }  // namespace culprit::compare

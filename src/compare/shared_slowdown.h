@@ -17,4 +17,10 @@ namespace culprit::compare {
 /// hours apart by x2.3 (docs/accuracy.md). Empty where any of this is not so, or not known.
 std::string why_shared(const model::RunComparison& result, bool far_apart = false);
 
+/// The same of units of work of two recordings that are far apart in time: each took longer on its CPUs by as much as
+/// it took longer in all (seven tenths, in logarithms), less than four times, while the machine's memory was slower;
+/// nobody took CPUs from it, its clock did not move, and no setting differs. Units of postgres hours apart took x1.9
+/// so.
+std::string why_units_shared(const model::RunComparison& result);
+
 }  // namespace culprit::compare

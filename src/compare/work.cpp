@@ -256,11 +256,12 @@ ByRecording by_recording(std::span<const Recording> recordings, const WorkUnit& 
   return all;
 }
 
-/// When they began; 0: not known.
+/// When they began, of days; 0: not known.
 std::vector<Ns> begins_of(std::span<const Recording> recordings) {
   std::vector<Ns> begins;
   for (const Recording& recording : recordings)
-    begins.push_back(recording.work->windows.empty() ? 0 : recording.work->windows.front().begin);
+    begins.push_back(recording.work->windows.empty() ? 0
+                                                     : recording.work->base + recording.work->windows.front().begin);
   return begins;
 }
 
@@ -465,15 +466,16 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   const std::array known =
       disturbed({surroundings(base, a), surroundings(candidate, b)}, per_unit[1] / per_unit[0], others);
   const double drift = std::max(known[0] ? 0 : drift_of(a.time), known[1] ? 0 : drift_of(b.time));
-  const double between = std::max(options.between, drift) * std::sqrt(replicates);
+  const std::array begins = {begins_of(base), begins_of(candidate)};
+  const double assumed = options.between * when_apart({begins[0], 0}, {begins[1], 0}, false);
+  const double between = std::max(assumed, drift) * std::sqrt(replicates);
   std::array<CycleTimeOptions, 2> judging;
   const auto measured = spreads_among(options.earlier, unit);
   for (std::size_t what = 0; what < 2; ++what) {
     judging[what] = {options.tolerance, between, kFewestWindows, count_spread(a, b), known, {1, 1}, measured[what]};
     if (judging[what].measured) judging[what].measured->deviation *= std::sqrt(replicates);
   }
-  const std::array begins = {begins_of(base), begins_of(candidate)};
-  result.not_in_turns = in_turns({begins[0], 0}, {begins[1], 0}) ? 0 : options.between;
+  result.not_in_turns = in_turns({begins[0], 0}, {begins[1], 0}) ? 0 : assumed;
   const std::array recordings = {by_recording(base, unit), by_recording(candidate, unit)};
   const auto judge = [&](std::size_t what) {
     const auto measured_here = judge_recordings({recordings[0].times[what], recordings[0].numbers},
@@ -485,9 +487,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   const std::array outcomes = {judge(0), judge(1)};
   result.recordings = outcomes[0].recordings;
   result.smallest_seen = outcomes[0].smallest_seen;
-  result.between = result.recordings[0] > 0 ? outcomes[0].between
-                   : measured[0]            ? measured[0]->deviation
-                                            : options.between;
+  result.between = result.recordings[0] > 0 ? outcomes[0].between : measured[0] ? measured[0]->deviation : assumed;
   if (measured[0] && result.recordings[0] == 0) result.earlier = measured[0]->recordings;
   const auto [time, time_outcome] = shown("time per unit", outcomes[0], per_unit);
   const auto [work, work_outcome] =
@@ -519,6 +519,10 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   }
   if (!result.why.empty()) result.outcome = Outcome::inconclusive;
   return result;
+}
+
+bool work_far_apart(std::span<const Recording> base, std::span<const Recording> candidate) {
+  return far_apart({begins_of(base), 0}, {begins_of(candidate), 0});
 }
 
 std::string assumption_of(const model::WorkComparison& work) {

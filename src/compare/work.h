@@ -17,7 +17,7 @@ namespace culprit::compare {
 struct WorkOptions {
   double tolerance = 0.03;        ///< relative change that does not matter
   double least_confidence = 0.8;  ///< that a unit is one of the program's: below it there is no outcome
-  double between = 0.05;          ///< relative spread between two recordings of the same; assumed
+  double between = 0.05;          ///< relative spread between two recordings of the same; assumed (when_apart())
   std::span<const model::Recording* const> earlier = {};  ///< tell it, instead
 };
 
@@ -48,6 +48,9 @@ std::optional<Refusal> why_one_is_idle(std::span<const model::Recording> base,
 ///   more than kWorkAlone and is judged so.
 model::WorkComparison compare_work(std::span<const model::Recording> base, std::span<const model::Recording> candidate,
                                    const WorkOptions& options = {});
+
+/// Whether more than five minutes lie between the windows of the sides (far_apart()).
+bool work_far_apart(std::span<const model::Recording> base, std::span<const model::Recording> candidate);
 
 /// What its intervals rest on beside what was measured; empty: nothing.
 std::string assumption_of(const model::WorkComparison& work);

@@ -505,6 +505,7 @@ std::vector<Ns> starts_of(const WorkThreads& work, const WorkUnit& unit) {
 
 model::WorkUnits find_work_units(const Trace& trace) {
   model::WorkUnits result;
+  result.base = trace.base_ns;
   WorkThreads work = work_threads(trace);
   if (work.windows.empty()) return result;
   result.recorded = true;

@@ -92,6 +92,7 @@ struct WorkUnits {
   double seconds = 0;                  ///< of all windows
   std::vector<WorkUnit> units;         ///< the one that stands for the program first; never empty when recorded
   std::vector<WorkWindow> windows;     ///< in order
+  Ns base = 0;                         ///< Unix time of their 0; 0: not known
   std::vector<Ns> latencies;           ///< of the first unit's threads, sorted; of answers only counts
   std::vector<std::uint64_t> answers;  ///< LatencyKind::answer: counts in the buckets of stats/log_buckets.h
   std::string port;                    ///< where they were given: "port 80", kUnixSockets

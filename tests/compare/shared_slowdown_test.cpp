@@ -237,5 +237,64 @@ TEST(WhySharedSlowdown, RecordingsThatTellHowMuchTwoDifferDecide) {
   EXPECT_EQ(why_shared(c), "");
 }
 
+/// Requests that take x1.9, on CPUs and waiting for them, while the machine's memory takes x3.
+RunComparison slower_units() {
+  RunComparison c;
+  c.outcome = Outcome::regression;
+  c.host.emplace();
+  c.host->memory = {2.0, 1.5, 2.6};
+  model::WorkComparison& work = c.work.emplace();
+  work.unit.kind = model::UnitKind::request;
+  work.throughput = {"throughput", "1/s", {40'000, 21'000}};
+  work.worked = {"worked per unit", "ns", {60e3, 114e3}};
+  work.parts = {{"on CPU", "ns", {30e3, 57e3}}, {"runnable, in the run queue", "ns", {30e3, 57e3}}};
+  return c;
+}
+
+TEST(WhyUnitsShared, MemoryThatIsSlowerMakesAllUnitsSlower) {
+  EXPECT_EQ(why_units_shared(slower_units()),
+            "each request of the candidate takes x1.90 on CPUs, and fixed work through the machine's memory x3.00: the "
+            "machine may be slower, as machines that are shared are");
+  RunComparison c = slower_units();
+  c.outcome = Outcome::improvement;
+  std::swap(c.work->throughput.value[0], c.work->throughput.value[1]);
+  std::swap(c.work->worked.value[0], c.work->worked.value[1]);
+  for (model::WorkChange& part : c.work->parts) std::swap(part.value[0], part.value[1]);
+  EXPECT_EQ(why_units_shared(c), "") << "the faster side's was slower";
+  c.host->memory = {-0.75, -0.8, -0.6};
+  EXPECT_NE(why_units_shared(c).find("of the baseline takes x1.90 on CPUs, and fixed work through the machine's memory "
+                                     "x4.00"),
+            std::string::npos);
+}
+
+TEST(WhyUnitsShared, ClientsOnTheSameCpusAreSlowerTooButAreNotWaitedForLonger) {
+  RunComparison c = slower_units();
+  c.host->step = {{"on CPU", "ns", {30e3, 57e3}}, {"runnable, in the run queue", "ns", {30e3, 57e3}}};
+  c.host->behind_others = {0.9, 0.9};
+  EXPECT_NE(why_units_shared(c), "");
+  c.work->parts[1].value[1] = 140e3;
+  c.work->worked.value[1] = 197e3;
+  EXPECT_EQ(why_units_shared(c), "");
+}
+
+TEST(WhyUnitsShared, WhatElseExplainsItIsNotTheMachine) {
+  RunComparison c = slower_units();
+  c.host->memory.reset();
+  EXPECT_EQ(why_units_shared(c), "");
+  c = slower_units();
+  c.work->parts[0].value[1] = 36e3;
+  EXPECT_EQ(why_units_shared(c), "") << "it waits";
+  c = slower_units();
+  c.host->beside = {{"stress", "count", {0.0, 1.5}}};
+  EXPECT_EQ(why_units_shared(c), "");
+  c = slower_units();
+  c.work->waited = {50e3, 90e3};
+  EXPECT_EQ(why_units_shared(c), "") << "it was decided by how long answers took";
+  c = slower_units();
+  c.environment.push_back({"env.kernel.release", {"6.1", "6.2"}});
+  EXPECT_EQ(why_units_shared(c), "");
+  EXPECT_EQ(why_units_shared(RunComparison()), "");
+}
+
 }  // namespace
 }  // namespace culprit::compare

@@ -20,11 +20,13 @@ using model::Outcome;
 constexpr Ns kDay = 1'790'000'000 * kSecond;
 
 /// Twelve seconds of a thread that is never idle: `unit_ns` is what it works for each answer, and how often one comes.
+/// `begin`: since kDay.
 model::Recording busy(double unit_ns, Ns begin) {
   model::Recording r;
   r.files = {"x.pftrace"};
   model::WorkUnits& work = r.work.emplace();
   work.recorded = true;
+  work.base = kDay;
   work.program = "server";
   work.programs = {"server"};
   work.seconds = 12;
@@ -57,8 +59,8 @@ Sides recorded_twice(std::size_t n, double between, double slower, std::mt19937_
   for (std::size_t r = 0; r < n; ++r)
     for (std::size_t s = 0; s < 2; ++s) {
       const std::size_t place = order == Order::in_turns ? 2 * r + s : r + s * n;
-      sides[s].push_back(busy(1e6 * (s == 0 ? 1 : slower) * std::exp(between * gauss(random)),
-                              kDay + static_cast<Ns>(place) * 30 * kSecond));
+      sides[s].push_back(
+          busy(1e6 * (s == 0 ? 1 : slower) * std::exp(between * gauss(random)), static_cast<Ns>(place) * 30 * kSecond));
     }
   return sides;
 }
@@ -136,6 +138,22 @@ TEST(WorkReplicates, OneSideAfterTheOtherLeavesRoomForDrift) {
   EXPECT_EQ(assumption_of(c), "sides that were not recorded in turns differ by 5 % more (standard deviation)");
   const Sides in_turns = recorded_twice(3, 0.001, 1.12, random);
   EXPECT_EQ(compare_work(in_turns[0], in_turns[1]).outcome, Outcome::regression);
+}
+
+TEST(WorkReplicates, HoursApartTheyDifferMore) {
+  const auto judged = [](Ns apart) {
+    std::array<std::vector<model::Recording>, 2> sides;
+    sides[0].push_back(busy(1e6, 0));
+    sides[1].push_back(busy(1.2e6, apart));
+    EXPECT_EQ(work_far_apart(sides[0], sides[1]), apart > 5 * 60 * kSecond);
+    return compare_work(sides[0], sides[1]);
+  };
+  const model::WorkComparison near = judged(60 * kSecond);
+  EXPECT_EQ(near.outcome, Outcome::regression);
+  EXPECT_EQ(near.between, 0.05);
+  const model::WorkComparison far = judged(3600 * kSecond);
+  EXPECT_EQ(far.outcome, Outcome::inconclusive);
+  EXPECT_EQ(assumption_of(far), "two recordings of the same differ by 15 % (standard deviation)");
 }
 
 }  // namespace
