@@ -114,15 +114,19 @@ Roles match_roles(const model::Profile& base, const model::Profile& candidate) {
       if (!taken.contains(row)) places[{rank, next++}][1] = row;
   }
   Roles roles;
+  const std::array have_cycles = {model::have_cycles(base), model::have_cycles(candidate)};
   for (std::size_t s = 0; s < sides.size(); ++s) roles.of_side[s].resize(sides[s]->processes.size());
   for (const auto& [place, rows] : places) {
     model::ProcessPair& pair = roles.pairs.emplace_back();
     pair.rank = place.first;
+    bool has_steps = false;
     for (std::size_t s = 0; s < sides.size(); ++s) {
       if (!rows[s]) continue;
       pair.pid[s] = sides[s]->processes[*rows[s]].pid;
+      has_steps = has_steps || have_cycles[s][*rows[s]];
       roles.of_side[s][*rows[s]] = static_cast<std::uint32_t>(roles.pairs.size() - 1);
     }
+    pair.has_steps = has_steps;
   }
   return roles;
 }

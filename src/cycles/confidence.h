@@ -19,6 +19,8 @@ inline constexpr double kStepWord = 0.95;
 inline constexpr double kOncePerStep = 0.85;
 /// ... and it stands inside the step: a step begins somewhere between two of them.
 inline constexpr double kOncePerStepPhase = 0.3;
+/// ... most often at its end: what follows it there (a scheduler of rates, a log) is little.
+inline constexpr double kOptimizerEnds = 0.6;
 /// Any other range that repeats and covers the work may be a part of a step.
 inline constexpr double kOtherMarker = 0.6;
 /// Numbers that start again count within something larger.

@@ -38,6 +38,8 @@ struct Cutting {
   std::vector<std::string> notes;
   std::vector<Lane> lanes;        ///< by (rank, process)
   bool device_time = false;       ///< cuts are begins of GPU operations: there is no host side
+  bool at_end = false;            ///< the marker stands at the end of a step
+  bool from_end_to_end = false;   ///< a loop that nobody asks for its steps: nothing in a cycle is a wait for requests
   std::size_t updates_every = 0;  ///< cycles, when the weights are not updated in each: gradients are accumulated
 
   /// Most cycles in one lane.

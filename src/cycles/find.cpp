@@ -19,6 +19,8 @@ namespace culprit::cycles {
 
 namespace {
 
+constexpr std::size_t kFewestEnds = 3;
+
 bool same_count(std::size_t a, std::size_t b) {
   const std::size_t most = std::max(a, b);
   return most - std::min(a, b) <=
@@ -39,6 +41,20 @@ std::size_t passes_between(const Cutting& updates, const Cutting& passes) {
   }
   const auto usual = std::ranges::max_element(times, {}, [](const auto& t) { return t.second; });
   return usual != times.end() && usual->first >= 2 && usual->second * 5 >= intervals * 4 ? usual->first : 0;
+}
+
+/// A marker that stands at the end of the step (the optimizer's), where no work tells where the step begins: from the
+/// end of one to the end of the next.
+Cutting from_end_to_end(Cutting marker) {
+  for (Lane& lane : marker.lanes) {
+    for (std::size_t i = lane.cuts.size(); i-- > 1;) lane.cuts[i].begin = lane.cuts[i - 1].end;
+    if (!lane.cuts.empty()) lane.cuts.erase(lane.cuts.begin());
+  }
+  std::erase_if(marker.lanes, [](const Lane& lane) { return lane.cuts.empty(); });
+  marker.from_end_to_end = true;
+  marker.phase_confidence = confidence::kOptimizerEnds;
+  marker.notes = {fmt::format("a step is from the end of one \"{}\" to the end of the next", marker.anchor)};
+  return marker;
 }
 
 void lower(Cutting& cutting) {
@@ -103,6 +119,8 @@ std::optional<Cutting> cut(const Trace& trace, const SliceOrder& order, const Fi
   if (marker) note_work_outside(work, *marker);
   const bool inside = marker && marker->phase_confidence < confidence::kUnconfirmed;
   if (marker && marker->period_confidence >= confidence::kTrusted && !inside) return marker;
+  if (marker && marker->at_end && work.all() == 0 && marker->most() >= kFewestEnds)
+    return from_end_to_end(std::move(*marker));
   if (!passes.next()) return std::nullopt;
   std::optional<Cutting> function;
   if (!options.ignore_host_functions) function = cut_by_function(trace, order, work);

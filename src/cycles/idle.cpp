@@ -34,7 +34,8 @@ std::vector<Interval> without(const std::vector<Interval>& a, const std::vector<
 
 void find_idle_host(const Trace& trace, const SliceOrder& order, const Cutting& cutting, Draft& draft) {
   // A sequence says nothing about what the host did between them.
-  if (cutting.device_time || model::is_sequence(cutting.method) || cutting.method == model::CycleMethod::work_unit)
+  if (cutting.from_end_to_end || cutting.device_time || model::is_sequence(cutting.method) ||
+      cutting.method == model::CycleMethod::work_unit)
     return;
   std::map<std::uint16_t, std::vector<Interval>> gpu_of_rank;
   for (const DraftLane& lane : draft.lanes) gpu_of_rank[lane.lane->rank];

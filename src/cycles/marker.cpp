@@ -270,6 +270,7 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
           best->numbered && best->numbers_rise && best->most > 1 ? ", numbered one by one" : "", best->coverage * 100,
           work.operators ? "operators" : "GPU launches",
           best->most == 1 ? "in it" : "between begin of the first and end of the last");
+    cutting.at_end = at_end;
     if (at_end) cutting.notes.emplace_back("the marker stands inside a step, not at its begin");
     if (best->numbers_repeat)
       cutting.notes.emplace_back("the numbers in the marker's name start again: it may be a part of a step");

@@ -167,10 +167,12 @@ struct HostTime {
 
 std::map<std::int32_t, HostTime> host_times(const Recording& run, bool collectors) {
   std::map<std::int32_t, std::map<std::string, double>> functions;
+  const std::vector<bool> have_cycles = model::have_cycles(run.profile);
   for (const model::FunctionUse& use : run.profile.functions) {
     if (run.profile.texts[use.device] != "Host") continue;
     const std::string_view function = run.profile.texts[use.function];
     if (collectors ? !model::is_collector(function) : !model::is_input(function)) continue;
+    if (!collectors && !have_cycles[use.process]) continue;  // of a worker that loads beside them
     functions[run.profile.processes[use.process].rank][std::string(function)] +=
         static_cast<double>(collectors && use.own >= 0 ? use.own : use.duration);
   }

@@ -114,6 +114,13 @@ double beyond_usual(const Evidence& evidence, const FunctionFinding& f, double u
   return time.with - std::max(1.0, usual) * time.without;
 }
 
+/// It loads what steps work on in a process that does none: these wait for it elsewhere, or not at all.
+bool loads_beside(const Evidence& evidence, const FunctionFinding& f) {
+  const model::RunComparison& all = evidence.comparison();
+  return f.process < all.processes.size() && !all.processes[f.process].has_steps &&
+         model::is_input(all.texts[f.function]);
+}
+
 /// Of a function that changed, or seems to: it takes longer on this side, by a part of the step that matters, and not
 /// because everything does.
 bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, double usual) {
@@ -122,7 +129,7 @@ bool would_be_slower_alone(const Evidence& evidence, const FunctionFinding& f, d
   if (!is_new(evidence, f) && evidence.has_longer_contexts(f.phase)) return false;
   if (model::is_wait(all.texts[f.kind])) return false;
   if (all.texts[f.kind] == "python" && model::is_python_wait(all.texts[f.function])) return false;
-  if (waits_for_model(evidence, f)) return false;
+  if (waits_for_model(evidence, f) || loads_beside(evidence, f)) return false;
   // Where a step is another thing on each side nothing is a part of it.
   if (!(evidence.step_time(f.phase) > 0)) return false;
   const double rise = felt(evidence, f);
@@ -351,6 +358,7 @@ void input_functions(const Evidence& evidence, Verdicts& verdicts) {
   double most = 0;
   for (const FunctionFinding& f : all.functions) {
     if (evidence.is_on_device(f) || !model::has_changed(f) || !model::is_input(all.texts[f.function])) continue;
+    if (loads_beside(evidence, f)) continue;
     if (felt(evidence, f) < kLeastImpact * evidence.step_time(f.phase)) continue;
     const double impact = evidence.weight_of(f.phase) * felt(evidence, f);
     if (worst == nullptr || impact > most) worst = &f;
@@ -361,6 +369,10 @@ void input_functions(const Evidence& evidence, Verdicts& verdicts) {
   verdict.rank = only_rank(evidence, *worst);
   verdict.state = evidence.is_slower() ? model::VerdictState::active : model::VerdictState::latent;
   verdict.evidence = {fmt::format("The step waited {} for its input", instead(evidence.turned(worst->time_ns)))};
+  for (const FunctionFinding& f : all.functions)
+    if (loads_beside(evidence, f) && f.work_ratio > 0 && takes_longer(evidence, f, 1))
+      verdict.evidence.push_back(fmt::format("A call of {} takes {} in what loads it", all.texts[f.short_name],
+                                             instead(evidence.turned(f.per_call_ns))));
   if (const auto step = evidence.step(); !step)
     verdict.against.emplace_back("Scheduling was not recorded: workers that had no CPU would look alike");
   else if (step->runnable.rise() >= kLeastImpact * step->all().without)
@@ -424,6 +436,12 @@ void hot_code(const Evidence& evidence, Verdicts& verdicts) {
   const bool lacks_cpus = std::ranges::any_of(
       verdicts, [](const Verdict& v) { return v.cause == "cpu_contention" && v.state == model::VerdictState::active; });
   std::vector<HotCode> candidates = {collectors_of(evidence)};
+  // A function of Python stands for what it calls of the interpreter, each of which may be little.
+  // Who runs beside the steps may hold the interpreter's lock, which is told of it.
+  for (const model::ShareChange& change : all.python)
+    if (!model::is_collector(change.function) && !runs_elsewhere(evidence, change) &&
+        (all.work || std::isfinite(evidence.turned(change.in_steps).with)))
+      candidates.push_back({change.function, "function", evidence.turned(change.share)});
   for (const model::ShareChange& change : all.on_cpu)
     if (!model::is_collector(change.function) && !runs_elsewhere(evidence, change) &&
         !(lacks_cpus && waits_on_a_cpu(change.function)))

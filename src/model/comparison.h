@@ -310,6 +310,7 @@ struct CollectiveChange {
 struct ProcessPair {
   std::int32_t rank = -1;  ///< its number; of the baseline where the sides have none in common
   std::array<std::optional<std::int64_t>, 2> pid;
+  bool has_steps = true;  ///< or nobody tells whose they are
 };
 
 /// How many ranks these are of.

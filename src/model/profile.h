@@ -108,4 +108,7 @@ struct Profile {
   Ledger ledger;                       ///< of cycles whose period is known
 };
 
+/// By row of the processes: which have cycles; all, where nobody tells whose cycles they are.
+std::vector<bool> have_cycles(const Profile& profile);
+
 }  // namespace culprit::model

@@ -49,6 +49,18 @@ TEST(MatchRoles, RestartedProcessesKeepTheirPlace) {
   EXPECT_EQ(roles.of_side[1], (std::vector<std::uint32_t>{1, 0}));
 }
 
+TEST(MatchRoles, TellWhichProcessesHaveSteps) {
+  Profile base = profile_of({{10, 0, 0}, {11, 0, 0}}, {500, 400});
+  Profile candidate = profile_of({{20, 0, 0}, {21, 0, 0}}, {500, 400});
+  for (const model::ProcessPair& pair : match_roles(base, candidate).pairs) EXPECT_TRUE(pair.has_steps);
+  base.cycles[0].pid = 10;
+  candidate.cycles[0].pid = 20;
+  const Roles roles = match_roles(base, candidate);
+  ASSERT_EQ(roles.pairs.size(), 2U);
+  EXPECT_TRUE(roles.pairs[0].has_steps);
+  EXPECT_FALSE(roles.pairs[1].has_steps);
+}
+
 /// A server and its worker, of which the server takes more time on one side only: time alone would exchange them.
 TEST(MatchRoles, WhatProcessesRunTellsThemApart) {
   const auto made = [](std::int64_t pid, std::array<Ns, 2> times) {

@@ -57,6 +57,33 @@ TEST(FindCycles, AnEmptyTraceHasNoneAndSaysWhy) {
   EXPECT_TRUE(found.cycles.cycles.empty());
 }
 
+TEST(FindCycles, WhereNoWorkIsKnownStepsOfTrainingEndWithTheOptimizer) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(100, 1);
+  for (int s = 0; s < 4; ++s) {
+    maker.slice(thread, "python", "Tensor.backward", s * 1000 + 300, 200);
+    maker.slice(thread, "step", "step: Optimizer.step", s * 1000 + 600, 100 + s);
+    maker.slice(thread, "python", "Optimizer.profile_hook_step.<locals>.wrapper", s * 1000 + 600, 100 + s);
+  }
+  const Found found = find(maker.trace());
+  EXPECT_EQ(found.cycles.method, CycleMethod::marker);
+  EXPECT_EQ(found.cycles.anchor, "step: Optimizer.step");
+  EXPECT_NEAR(found.cycles.period_confidence, 0.85, 1e-9);
+  EXPECT_NEAR(found.cycles.phase_confidence, 0.6, 1e-9);
+  ASSERT_EQ(found.cycles.notes.size(), 1U);
+  EXPECT_EQ(found.cycles.notes[0], "a step is from the end of one \"step: Optimizer.step\" to the end of the next");
+  ASSERT_EQ(found.cycles.cycles.size(), 3U);
+  for (int s = 0; s < 3; ++s) {
+    const model::Cycle& cycle = found.cycles.cycles.at(static_cast<std::size_t>(s));
+    EXPECT_EQ(cycle.begin, s * 1000 + 700 + s);
+    EXPECT_EQ(cycle.no_work, 0) << "nobody asks for the next one";
+    EXPECT_EQ(cycle.phase, Phase::train_step);
+    if (s < 2) {
+      EXPECT_EQ(cycle.period, 1001);
+    }
+  }
+}
+
 TEST(FindCycles, ProfilerStepsDelimitAndNumberCycles) {
   TraceMaker maker;
   Host host{maker, maker.thread(100, 1), maker.stream(0, 7)};

@@ -287,6 +287,22 @@ TEST(OneRun, InputOfOneRankIsHeldAgainstItsOwnDevice) {
   EXPECT_THAT(verdict.evidence, testing::Contains(HasSubstr("waits for its input in enumerate(DataLoader)")));
 }
 
+TEST(OneRun, WhatAWorkerLoadsBesideTheStepsIsNoPartOfThem) {
+  Recording made = run(10, 0, 0);
+  add_rank(made, 0);
+  add_use(made, 0, "DataLoader.__next__", "python", "Host", 4);
+  add_rank(made, 0);
+  add_use(made, 0, "_MapDatasetFetcher.fetch", "python", "Host", 3);
+  made.profile.functions.back().process = static_cast<std::uint32_t>(made.profile.processes.size() - 1);
+  made.profile.processes.back().pid = 77;
+  made.profile.cycles.pop_back();
+  for (model::ProfileCycle& cycle : made.profile.cycles) cycle.pid = made.profile.processes.front().pid;
+  ASSERT_EQ(causes(made).size(), 1U);
+  EXPECT_NEAR(diagnose_run(made)[0].impact_ns, 4 * kMs, 1);
+  for (model::ProfileCycle& cycle : made.profile.cycles) cycle.pid = -1;
+  EXPECT_NEAR(diagnose_run(made)[0].impact_ns, 7 * kMs, 1) << "nobody knows whose the steps are";
+}
+
 TEST(OneRun, InputOfAllRanksIsNoRanks) {
   Recording made = run(10, 0, 0);
   for (std::int32_t rank = 0; rank < 4; ++rank) {

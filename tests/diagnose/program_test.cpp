@@ -414,6 +414,36 @@ TEST(ProgramRules, CodeThatTakesMoreOfTheCpus) {
   EXPECT_THAT(causes(c), IsEmpty());
 }
 
+TEST(ProgramRules, AFunctionOfPythonStandsForWhatItCallsOfTheInterpreter) {
+  RunComparison c = comparison();
+  set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});
+  c.on_cpu.push_back({"_PyObject_Malloc", {0.1, 0.35}});
+  c.python.push_back({"augment (train.py)", {0, 0.3}});
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in _PyObject_Malloc")) << "it may run beside them";
+  c.python[0].in_steps = {model::kNoNumber, 0.9};
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in augment (train.py)"));
+  c.python[0].share[1] = 0.05;
+  EXPECT_THAT(causes(c), testing::ElementsAre("host_bound/function in _PyObject_Malloc"));
+}
+
+/// Steps that wait for their input longer, and a worker that loads it, in a process of its own.
+TEST(ProgramRules, WhatLoadsBesideTheStepsIsEvidenceAndNoPartOfThem) {
+  RunComparison c = comparison();
+  add_function(c, "_BaseDataLoaderIter.__next__", "python", "Host", {1, 5}, {1, 1}, FunctionStatus::changed);
+  add_function(c, "_MapDatasetFetcher.fetch", "python", "Host", {2, 9}, {1, 1}, FunctionStatus::changed);
+  c.processes.resize(2);
+  c.functions.back().process = 1;
+  c.processes[1].has_steps = false;
+  const auto verdicts = diagnose(c);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].detail, "data_input");
+  EXPECT_EQ(verdicts[0].where, "_BaseDataLoaderIter.__next__");
+  EXPECT_THAT(verdicts[0].evidence,
+              Contains("A call of _MapDatasetFetcher.fetch takes 9.000ms instead of 2.000ms in what loads it"));
+  c.functions.erase(c.functions.end() - 2);
+  EXPECT_THAT(causes(c), testing::Not(Contains(HasSubstr("fetch")))) << "no step waits for it";
+}
+
 TEST(ProgramRules, CodeOfThreadsThatRunNoStepsDoesNotMakeThemLonger) {
   RunComparison c = comparison();
   set_step(c, {10, 14}, {0.1, 0.1}, {1, 1});

@@ -19,7 +19,7 @@ import unittest
 
 ARGS = argparse.Namespace(sets="src/record/python/sets", sources=".cache/ready-sets")
 FEWEST_VERSIONS = 4
-LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: as (?P<step>.*?))?(?: when \w+)?$")
+LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: as (?P<step>.*?))?(?: when \w+)?$")
 NUMBER = re.compile(r"(?:(\w+)=)?(?:(?:len|sum|ones|ns)\()?([\w.]+(?:\[\][\w.]+)?)\)?$")
 
 
@@ -147,7 +147,14 @@ def follow(sources, module, annotation, path):
 
 
 def function_of(sources, module, name):
-    """(module, function) of a function of a module, or of a method of a class in it or of what that inherits from."""
+    """(module, function) of a function of a module, or of a method of a class in it or of what that inherits from, or of one that such a one makes."""
+    outer, inside, inner = name.rpartition(".<locals>.")
+    if inside:
+        home, node = function_of(sources, module, outer)
+        found = next((n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n.name == inner), None)
+        if found is None:
+            raise Missing(f"{outer} makes no {inner}")
+        return home, found
     of, _, method = name.rpartition(".")
     if not of:
         found = next((node for node in sources.module(module).body if isinstance(node, ast.FunctionDef) and node.name == name), None)
@@ -197,11 +204,11 @@ def lines_of(path):
 
 
 class ReadySets(unittest.TestCase):
-    def check(self, program):
+    def check(self, program, library=""):
         versions = sorted(glob.glob(os.path.join(ARGS.sources, program + "-*")))
         if len(versions) < FEWEST_VERSIONS:
             self.skipTest(f"the sources of {program} are not there (scripts/ready-set-sources)")
-        lines = lines_of(os.path.join(ARGS.sets, program + ".txt"))
+        lines = lines_of(os.path.join(ARGS.sets, library, program + ".txt"))
         self.assertTrue(lines)
         for folder in versions:
             sources = Sources(folder)
@@ -217,6 +224,9 @@ class ReadySets(unittest.TestCase):
 
     def test_vllm(self):
         self.check("vllm")
+
+    def test_torch(self):
+        self.check("torch", library="libraries")
 
 
 class Checker(unittest.TestCase):
@@ -239,7 +249,8 @@ class Checker(unittest.TestCase):
             def end(self): pass
         class Runner(Base):
             speed: float = 0.0
-            def run(self, batch: Batch | None, count): pass
+            def run(self, batch: Batch | None, count):
+                def inner(): pass
         def start(runner: Runner): pass
         '''
 
@@ -251,14 +262,14 @@ class Checker(unittest.TestCase):
         self.sources = Sources(folder.name)
 
     def test_what_exists_is_found(self):
-        for line in ["app:Runner.run", "app:Runner.inherited(len(batch.size))", "app:start(v=ns(runner.speed))", "app:Runner.run(v=ns(self.speed)) requests a=v..now,b=v..now-v/n",
+        for line in ["app:Runner.run", "app:Runner.run.<locals>.inner as Runner.step", "app:Runner.inherited(len(batch.size))", "app:start(v=ns(runner.speed))", "app:Runner.run(v=ns(self.speed)) requests a=v..now,b=v..now-v/n",
                       "app:Runner.run(count, n=len(batch.size), sum(batch.mode.value))", "app:Runner.run(sum(batch.reqs[].length))",
                      "app:Runner.run(m=batch.mode.value) as step[{m:1=PREFILL x,2=DECODE}] when m"]:
             with self.subTest(line):
                 check_line(self.sources, line)
 
     def test_what_does_not_exist_is_missing(self):
-        for line in ["other:Runner.run", "app:Walker.run", "app:Runner.walk", "app:Runner.run(batches)", "app:Runner.run(batch.sizes)",
+        for line in ["other:Runner.run", "app:Walker.run", "app:Runner.walk", "app:Runner.run.<locals>.outer", "app:Runner.run(batches)", "app:Runner.run(batch.sizes)",
                      "app:Runner.run(batch.mode.number)", "app:Runner.run(count.size)", "app:stop", "app:Runner.run(sum(batch.reqs[].end))", "app:Runner.run(self.slow)", "app:Runner.run(m=batch.mode.value) as step[{m:2=PREFILL}]",
                      "app Runner"]:
             with self.subTest(line), self.assertRaises(Missing):

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -40,6 +43,22 @@ constexpr std::chrono::milliseconds kAskAgain{2};
 constexpr std::size_t kMostWatched = 64;
 constexpr std::string_view kNotInThisVersion = "this version of the program has no such function";
 constexpr std::string_view kNoPythonYet = "Python has not begun yet";  // as the agent says it
+
+bool is_of_program(std::int64_t pid) {
+  const std::string title = title_of(pid);
+  return std::ranges::any_of(
+      ready_sets(), [&](const ReadySet& set) { return !set.of_library && title.find(set.name) != std::string::npos; });
+}
+
+/// Only interpreters are looked into: what every process has loaded would cost too much to read again and again.
+bool uses_library(std::int64_t pid) {
+  std::error_code code;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), code);
+  return program.filename().string().starts_with("python") &&
+         std::ranges::any_of(ready_sets(), [&](const ReadySet& set) {
+           return set.of_library && has_loaded(pid, {fmt::format("lib{}_python", set.name)});
+         });
+}
 
 class PythonCollector final : public Collector, public FileEnd {
  public:
@@ -93,7 +112,8 @@ class PythonCollector final : public Collector, public FileEnd {
 
   PythonOptions options_;
   std::vector<FunctionSpec> functions_;  ///< asked for, then those of ready-made sets
-  std::string config_;
+  std::string config_;                   ///< without functions of libraries
+  std::string config_with_libraries_;
   inject::Agent agent_;
   bool started_ = false;
   bool stopped_ = false;
@@ -115,7 +135,7 @@ class PythonCollector final : public Collector, public FileEnd {
   std::map<std::int64_t, std::string> failed_;   ///< of these, what the agent said
   std::map<std::int64_t, std::string> gaps_;     ///< of these, what happened meanwhile
   std::map<std::int64_t, Ns> watched_after_;     ///< of these, since when of the recording; not above 0: all the time
-  std::map<std::int64_t, std::unique_ptr<inject::Pending>> pending_;  ///< they use agent_ and config_
+  std::map<std::int64_t, std::unique_ptr<inject::Pending>> pending_;  ///< they use agent_ and the configs
 };
 
 Status PythonCollector::start(Session& session) {
@@ -132,16 +152,19 @@ Status PythonCollector::start(Session& session) {
   }
   agent_ = std::move(*agent);
   functions_ = options_.functions;
-  for (const ReadySet& set : ready_sets()) {
-    auto functions = parse_functions(set.text);
-    if (!functions) return functions.error();
-    for (FunctionSpec& function : *functions) {
-      function.optional = true;
-      functions_.push_back(std::move(function));
+  for (const bool of_library : {false, true}) {
+    for (const ReadySet& set : ready_sets()) {
+      if (set.of_library != of_library) continue;
+      auto functions = parse_functions(set.text);
+      if (!functions) return functions.error();
+      for (FunctionSpec& function : *functions) {
+        function.optional = true;
+        functions_.push_back(std::move(function));
+      }
     }
+    (of_library ? config_with_libraries_ : config_) = agent_config(functions_, options_.collections);
   }
-  config_ = agent_config(functions_, options_.collections);
-  if (config_.size() > CULPRIT_AGENT_CONFIG_BYTES) {
+  if (config_with_libraries_.size() > CULPRIT_AGENT_CONFIG_BYTES) {
     const Error many = usage_error(fmt::format("{} Python functions are more than an agent takes", functions_.size()),
                                    "name fewer with --python");
     refused_.emplace(many.what, many.remedy);
@@ -243,10 +266,8 @@ void PythonCollector::note_late(std::int64_t pid, Candidate& candidate, perfetto
 
 /// Without functions that were asked for only what a ready-made set is for.
 bool PythonCollector::is_wanted(std::int64_t pid) const {
-  if (!options_.functions.empty()) return runs_python(pid);
-  const std::string title = title_of(pid);
-  const auto is_for = [&](const ReadySet& set) { return title.find(set.name) != std::string::npos; };
-  return std::ranges::any_of(ready_sets(), is_for) && runs_python(pid);
+  if (!options_.functions.empty() || is_of_program(pid)) return runs_python(pid);
+  return uses_library(pid);
 }
 
 void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
@@ -256,7 +277,9 @@ void PythonCollector::put_into(std::int64_t pid, Candidate& candidate, Ns now) {
     refused_.emplace(fmt::format("more than {} processes of Python", kMostWatched), "");
     return;
   }
-  pending_[pid] = std::make_unique<inject::Pending>(pid, agent_, config_);
+  // A server of a known program computes with such a library, too, and does nothing that its set is for.
+  const bool with_libraries = !is_of_program(pid) && uses_library(pid);
+  pending_[pid] = std::make_unique<inject::Pending>(pid, agent_, with_libraries ? config_with_libraries_ : config_);
 }
 
 bool PythonCollector::may_put_in(Ns now) const {

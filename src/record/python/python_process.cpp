@@ -39,10 +39,12 @@ std::vector<std::int32_t> namespace_ids(const std::filesystem::path& task) {
 
 }  // namespace
 
-bool runs_python(std::int64_t pid) {
-  return std::ranges::any_of(executable_mappings(pid), [](const Mapping& mapping) {
+bool runs_python(std::int64_t pid) { return has_loaded(pid, {"libpython3", "python3"}); }
+
+bool has_loaded(std::int64_t pid, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(executable_mappings(pid), [&](const Mapping& mapping) {
     const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
-    return name.starts_with("libpython3") || name.starts_with("python3");
+    return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
   });
 }
 

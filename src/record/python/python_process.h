@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace culprit::record::python {
 
 /// Whether it executes Python: the interpreter's program or library is mapped.
 bool runs_python(std::int64_t pid);
+
+/// Whether a program or library is mapped whose name begins with one of these.
+bool has_loaded(std::int64_t pid, std::initializer_list<std::string_view> beginnings);
 
 /// Its command line or title, whatever it calls itself; lower case, blanks between the words.
 std::string title_of(std::int64_t pid);

@@ -1,11 +1,15 @@
 # The text of each file in sets/ as a literal of the program.
 set(rows "")
-file(GLOB sets CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/sets/*.txt)
+file(GLOB sets CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/sets/*.txt ${CMAKE_CURRENT_LIST_DIR}/sets/libraries/*.txt)
 foreach(set IN LISTS sets)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${set})
   get_filename_component(name ${set} NAME_WE)
   file(READ ${set} text)
-  string(APPEND rows "    {\"${name}\", R\"set(${text})set\"},\n")
+  set(of_library false)
+  if(set MATCHES "/libraries/")
+    set(of_library true)
+  endif()
+  string(APPEND rows "    {\"${name}\", R\"set(${text})set\", ${of_library}},\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/ready_sets.cpp CONTENT [[
 #include "record/python/ready_sets.h"

@@ -140,7 +140,7 @@ TEST(ReadySets, AreListsOfFunctionsAndEachHasItsVersions) {
     std::set<std::string> texts;
     for (const FunctionSpec& function : *functions) EXPECT_TRUE(texts.insert(function.text).second) << function.text;
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"sglang", "vllm"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"sglang", "torch", "vllm"}));
 }
 
 }  // namespace

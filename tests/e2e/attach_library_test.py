@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Training loops of PyTorch, whose steps are recorded without being named: on a package of the same names, which `make test-real` does with the real one.
+
+    attach_library_test.py --bin BUILD_DIR [unittest options]
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import attaching
+from attaching import ARGS, Case
+
+OPTIMIZER = """
+import functools
+class Optimizer:
+    def __init__(self):
+        type(self).step = self.profile_hook_step(type(self).step)
+    @staticmethod
+    def profile_hook_step(func):
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            return func(*args, **kwargs)
+        return wrapper
+"""
+
+LOADER = """
+import time
+class _BaseDataLoaderIter:
+    def __next__(self):
+        time.sleep(0.004)
+        return 1
+"""
+
+LOOP = """
+import ctypes, sys, time
+sys.path.insert(0, %(folder)r)
+ctypes.CDLL(%(library)r)
+import torch.optim.optimizer, torch.utils.data.dataloader
+class SGD(torch.optim.optimizer.Optimizer):
+    def step(self):
+        time.sleep(0.001)
+data, optimizer, steps = torch.utils.data.dataloader._BaseDataLoaderIter(), SGD(), 0
+print("ready", flush=True)
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    data.__next__()
+    sum(range(100000))
+    optimizer.step()
+"""
+
+
+class Library(Case):
+    def package(self, name, text):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def loop(self, folder, library):
+        """A process whose command line names neither a server nor the library."""
+        self.package("torch/optim/optimizer.py", OPTIMIZER)
+        self.package("torch/utils/data/dataloader.py", LOADER)
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", self.path(library)], check=True)
+        os.makedirs(self.path(folder), exist_ok=True)
+        script = self.path(f"{folder}/loop.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(LOOP % {"folder": self.folder.name, "library": self.path(library)})
+        child = self.start([sys.executable, script])
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        return child
+
+    def record(self, child):
+        done = self.culprit("record", "--collect", "python", "-o", self.path(), "-p", str(child.pid), "--duration", "2s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr
+
+    def cycles(self):
+        done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "cycles", "--json", self.path()], capture_output=True, text=True, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def test_steps_of_training_are_recorded_without_being_named(self):
+        said = self.record(self.loop("any", "libtorch_python.so"))
+        self.assertRegex(said, r"[0-9]+ steps")
+        self.assertNotIn("this version of the program", said)
+        cycles = self.cycles()
+        self.assertEqual(cycles["anchor"], "step: Optimizer.step")
+        self.assertGreater(cycles["periods"][0]["cycles"], 20)
+        for name in ("_BaseDataLoaderIter.__next__", "Optimizer.profile_hook_step.<locals>.wrapper"):
+            self.assertGreater(self.calls().get(name, 0), 20, name)
+
+    def test_not_of_a_program_that_has_not_loaded_it(self):
+        self.record(self.loop("any", "libother_python.so"))
+        self.assertIsNone(self.cycles())
+        self.assertEqual(self.calls(), {})
+
+    def test_nor_of_a_server_that_is_known(self):
+        self.record(self.loop("vllm", "libtorch_python.so"))
+        self.assertEqual(self.calls(), {})
+
+
+if __name__ == "__main__":
+    attaching.main()
