@@ -529,7 +529,7 @@ constexpr std::array kKindRows = std::to_array<KindRow>({
     {C::syscall, K::syscall_wait, "sched_yield", {"sched_yield"}},
     {C::syscall, K::syscall_network, "send", {"sendto", "sendmsg"}},
     {C::syscall, K::syscall_network, "recv", {"recvfrom", "recvmsg"}},
-    {C::syscall, K::syscall_network, "accept", {"accept4"}},
+    {C::syscall, K::syscall_wait, "accept", {"accept4"}},
     {C::syscall, K::syscall_network, "connect", {"connect"}},
     {C::syscall, K::syscall_file, "read", {"read", "readv", "pread64"}},
     {C::syscall, K::syscall_file, "write", {"write", "pwritev"}},
