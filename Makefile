@@ -10,8 +10,8 @@
 #   make test-wheel  the wheels in clean environments of every Python that is there, built from the sdist, and on a bare Debian 12; needs root
 #   make test-torch DIR=…  the Python package beside PyTorch, of the virtual environment DIR/torch
 #   make calibrate DIR=…  how often `culprit diff` is wrong about recordings of the same and finds known slowdowns: docs/accuracy.md; an hour or more
-#   make accuracy  how often the first cause is right, beside the reference's score: on generated traces, and with DIR=… on tinyserve, redis, nginx, postgres and the
-#                 servers in DIR (hours; root); the answers into the folder INTO (default: accuracy), the tables into docs/accuracy.md. Parts: accuracy-programs, accuracy-servers
+#   make accuracy  how often the first cause is right, beside the reference's score: on generated traces, and with DIR=… on tinyserve, redis, nginx, postgres, the servers
+#                 and a training loop of PyTorch in DIR (hours; root); the answers into the folder INTO (default: accuracy), the tables into docs/accuracy.md. Parts: accuracy-programs, accuracy-servers
 #   make check    the optimised build, formatting, lint, clang-tidy, and the tests under ThreadSanitizer
 #   make fuzz     every fuzz target for FUZZ_SECONDS (default 300)
 #   make bench    speed and memory against the machine's limits; BENCH_MAX=6 stops at 10^6 slices
@@ -85,7 +85,7 @@ accuracy: build
 	@scripts/trial-causes --first-seed 200 --build build --json $(ACCURACY)/causes.json
 	@scripts/trial-causes --inside --first-seed 300 --seeds 10 --build build --json $(ACCURACY)/inside.json
 	@scripts/accuracy-tables causes=$(ACCURACY)/causes.json inside=$(ACCURACY)/inside.json
-	@if [ -n "$(DIR)" ]; then rm -f $(ACCURACY)/tinyserve.json $(ACCURACY)/programs.json $(ACCURACY)/servers.json && $(MAKE) accuracy-programs accuracy-servers; fi
+	@if [ -n "$(DIR)" ]; then rm -f $(ACCURACY)/tinyserve.json $(ACCURACY)/programs.json $(ACCURACY)/servers.json $(ACCURACY)/training.json && $(MAKE) accuracy-programs accuracy-servers; fi
 
 # Each of them appends to what it found before, so that a trial that was interrupted goes on.
 accuracy-programs: build
@@ -100,6 +100,9 @@ accuracy-servers: build
 	@scripts/trial-pairs vllm sglang --kinds normal,cpu,second,normal,gil,bandwidth,quota,normal,clients,prompts,reader,normal,kv,log,disk --build build --json $(ACCURACY)/servers.json \
 	  --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
 	@scripts/accuracy-tables servers=$(ACCURACY)/servers.json
+	@scripts/trial-pairs training --kinds normal,cpu,input,normal,function,disk,quota,normal,gc,bandwidth,bursts,normal,signals,affinity,nice --build build --json $(ACCURACY)/training.json \
+	  --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
+	@scripts/accuracy-tables training=$(ACCURACY)/training.json
 
 check: build lint format tidy tsan
 
