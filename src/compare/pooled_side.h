@@ -50,6 +50,7 @@ void forget_work_of(model::Recording& recording);
 bool align_cached_tokens(std::vector<model::Recording>& base, std::vector<model::Recording>& candidate,
                          const std::vector<const model::Recording*>& earlier);
 
+/// One after the other, each step with the number of its recording.
 PooledSide pool(std::vector<model::Recording> recordings);
 
 }  // namespace culprit::compare
