@@ -15,6 +15,7 @@ std::vector<bool> have_cycles(const Profile& profile) {
   for (const ProfileCycle& cycle : profile.cycles)
     if (cycle.pid >= 0) pids.insert(cycle.pid);
   std::vector<bool> have;
+  have.reserve(profile.processes.size());
   for (const ProfileProcess& process : profile.processes) have.push_back(pids.empty() || pids.contains(process.pid));
   return have;
 }
