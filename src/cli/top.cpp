@@ -27,7 +27,6 @@ namespace culprit::cli {
 
 namespace {
 
-using summary::GroupBy;
 using summary::Pass;
 using summary::SortBy;
 
