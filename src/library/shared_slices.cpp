@@ -21,7 +21,7 @@ constexpr Ns kSinceStart = 60'000'000'000;  ///< a machine is up when something 
 bool clock_tells_moment(const Trace& trace) {
   Ns first = std::numeric_limits<Ns>::max();
   for (std::size_t i = 0; i < trace.slices.size(); ++i) first = std::min(first, trace.slices[i].begin);
-  return trace.slices.size() > 0 && (trace.base_ns != 0 || first >= kSinceStart);
+  return !trace.slices.empty() && (trace.base_ns != 0 || first >= kSinceStart);
 }
 
 }  // namespace

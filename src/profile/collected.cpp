@@ -121,7 +121,7 @@ void add_samples(const Trace& trace, const std::vector<model::WorkWindow>& windo
   std::vector<double> all(windows.size());
   std::map<StringId, std::string> names;
   const std::vector<std::uint32_t> python = frames_of_python(trace);
-  if (trace.stack_samples.size() == 0) return;
+  if (trace.stack_samples.empty()) return;
   const FutexWaits waits(trace, {windows.front().begin, windows.back().end});
   const auto of_steps = threads_of_steps(trace, cycles);
   const auto add_in_steps = [&](const Track& track, double weight, model::SampledIn& sum) {

@@ -65,16 +65,13 @@ constexpr int kCostsMeasured = 8;  // a CPU is faster at one time than at anothe
 
 struct Probes::State {
   ProbeOptions options;
-  unsigned parts = 0;
   StacksApart stacks_apart;
   std::vector<Listener*> listeners = {&stacks_apart};
   culprit_bpf* skeleton = nullptr;
   ring_buffer* ring = nullptr;
-  int wake = -1;  // an epoll that tells each wake-up once; the ring itself is readable as long as anything is in it
   bpf_link* ask = nullptr;
   std::vector<bpf_link*> clocks;  // of the CPUs
   Status samples;
-  int stats_fd = -1;  // the kernel measures the programs while it is open
   Ns attached_at = 0;
   Ns attached_for = 0;  // known after detach()
   Ns end = kNotBegun;   // of the recording
@@ -82,7 +79,6 @@ struct Probes::State {
   Ns measured = 0;
   std::vector<Runs> begun;  // of each program, when the kernel began to measure
   std::vector<Runs> ran;    // while it was asked to
-  bool windows = false;     // system calls are looked at in
   struct CountingCost {
     int measured = 0;
     double sum = 0;  // ns a call
@@ -90,15 +86,19 @@ struct Probes::State {
   std::array<CountingCost, 2> counting_costs;  // of windows that are not timed, and that are
   std::future<CallLinks> opening;              // a window
   std::optional<Status> opened;
-  bool detached = false;
   Ns detached_at = 0;
-  bool context = false;
-  bool answers = false;
   std::uint64_t malformed = 0;
   Symbols symbols{[this](std::uint64_t address) { return kernel_function(address); }};
   std::map<std::int64_t, Ns> ended;  // targets, and when
   std::size_t taken = 0;             // in this consume()
   Ns consume_until = 0;
+  unsigned parts = 0;
+  int wake = -1;      // an epoll that tells each wake-up once; the ring itself is readable as long as anything is in it
+  int stats_fd = -1;  // the kernel measures the programs while it is open
+  bool windows = false;  // system calls are looked at in
+  bool detached = false;
+  bool context = false;
+  bool answers = false;
 
   ~State() {
     if (opening.valid()) opening.get().destroy();

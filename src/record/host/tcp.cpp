@@ -281,7 +281,7 @@ OwnSockets TcpSampler::own_sockets() {
       if (errno == EACCES) trouble_ = "the open files of a target cannot be seen";
       continue;
     }
-    while (const dirent* entry = readdir(folder.get())) {
+    while (const dirent* entry = readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe): a handle of its own
       if (++files > kMostFiles) {
         own.all = false;
         return own;
