@@ -80,7 +80,7 @@ std::string queues_text(const Alternation& alternation) {
         "Work queued on a device may go on into the other's turn, since device queues are not waited for: {}", means);
   const auto each =
       static_cast<double>(turns.queues_waited) / static_cast<double>(std::max<std::size_t>(turns.turns, 1));
-  const std::string waited = fmt::format(
+  std::string waited = fmt::format(
       "Behind each turn devices were waited for until they had nothing to do for its side, a tenth of a turn at most "
       "({} on average)",
       format_duration(each));
