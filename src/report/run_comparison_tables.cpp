@@ -315,6 +315,7 @@ std::vector<std::string> note_lines(const RunComparison& comparison) {
       notes.push_back(fmt::format("{} recordings of the {} are pooled", side.recordings, kSideNames[s]));
     if (side.losses.empty()) continue;
     std::vector<std::string> counts;
+    counts.reserve(side.losses.size());
     for (const model::LossCount& loss : side.losses) counts.push_back(fmt::format("{} {}", loss.count, loss.reason));
     notes.push_back(
         fmt::format("Losses in the {}: {}; {} says what and why", kSideNames[s], fmt::join(counts, ", "),
