@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import attaching
-from attaching import ARGS, Case
+from attaching import Case
 
 OPTIMIZER = """
 import functools
@@ -41,7 +41,7 @@ import torch.optim.optimizer, torch.utils.data.dataloader
 class SGD(torch.optim.optimizer.Optimizer):
     def step(self):
         time.sleep(0.001)
-data, optimizer, steps = torch.utils.data.dataloader._BaseDataLoaderIter(), SGD(), 0
+data, optimizer = torch.utils.data.dataloader._BaseDataLoaderIter(), SGD()
 print("ready", flush=True)
 end = time.monotonic() + 120
 while time.monotonic() < end:
@@ -77,7 +77,9 @@ class Library(Case):
         return done.stderr
 
     def cycles(self):
-        done = subprocess.run([os.path.join(ARGS.bin, "culprit"), "cycles", "--json", self.path()], capture_output=True, text=True, check=False)
+        """Nothing where there are none."""
+        done = self.culprit("cycles", "--json", self.path())
+        self.assertIn(done.returncode, (0, 3), done.stderr)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def test_steps_of_training_are_recorded_without_being_named(self):

@@ -202,8 +202,8 @@ class Case(unittest.TestCase):
     def culprit(self, *arguments):
         return subprocess.run([os.path.join(ARGS.bin, "culprit"), *arguments], capture_output=True, text=True, timeout=LIMIT, check=False)
 
-    def recorder(self, pid, *functions, name="run.pftrace", collect="python"):
-        command = [os.path.join(ARGS.bin, "culprit"), "record", "-q", "--collect", collect, "-o", self.path(name), "-p", str(pid)]
+    def recorder(self, pid, *functions, name="run.pftrace", collect="python", says="-q"):
+        command = [os.path.join(ARGS.bin, "culprit"), "record", says, "--collect", collect, "-o", self.path(name), "-p", str(pid)]
         for function in functions:
             command += ["--python", function]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
