@@ -255,12 +255,20 @@ struct culprit_times {
 /* In the place of a call's number: how long a connection waited for an answer; the device is the local port. */
 enum { CULPRIT_ANSWER = -2 };
 
+/* How often a process sent something over a socket, and how often of that while requests were looked at. Its place is its
+ * number modulo CULPRIT_SENDS_SLOTS. */
+enum { CULPRIT_SENDS_SLOTS = 4096 };
+struct culprit_sends {
+  __u64 all;
+  __u64 seen;
+};
+
 /* After how many others an answer of as many bytes came again on its connection. */
-enum { CULPRIT_MOST_GAP = 64 };
+enum { CULPRIT_MOST_GAP = 64, CULPRIT_UNKNOWN_GAP = 0 };
 struct culprit_gap_key {
   __u32 port; /* 0: Unix sockets */
   __u32 bytes;
-  __u32 gap; /* 1: at once; CULPRIT_MOST_GAP: so many or more */
+  __u32 gap; /* 1: at once; CULPRIT_MOST_GAP: so many or more; CULPRIT_UNKNOWN_GAP: requests in between were not looked at */
 };
 
 /* What the programs keep of a CPU. */

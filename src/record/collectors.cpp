@@ -38,6 +38,8 @@ struct Entry {
 
 /// Looking at so many calls a second costs half a percent of a CPU (docs/record.md: what one costs more).
 constexpr double kFewCalls = 50'000;
+/// So does looking at so many requests and their answers.
+constexpr double kFewAnswers = 10'000;
 
 /// Collectors that name processes and threads first: what others write refers to them.
 const std::vector<Entry>& entries() {
@@ -54,6 +56,7 @@ const std::vector<Entry>& entries() {
          syscalls::SyscallsOptions options;
          if (!asked.every_call) options.few = preset == Preset::watch ? 0 : kFewCalls;
          options.answers = preset == Preset::deep;
+         if (!asked.every_call) options.few_answers = kFewAnswers;
          return syscalls::make_syscalls(kernel.probes, options);
        }},
       {"samples",

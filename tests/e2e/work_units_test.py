@@ -39,6 +39,8 @@ while True:
 UNIX = SERVER.replace('socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)',
                       'socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(); print(0, flush=True)')
 
+FAST, UNIX_FAST = (text.replace("sum(range(2000)); ", "") for text in (SERVER, UNIX))
+
 THREADED = r"""
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -96,8 +98,8 @@ class Server:
 
 
 class UnixServer(Server):
-    def __init__(self, path):
-        super().__init__(UNIX, path)
+    def __init__(self, path, program=UNIX):
+        super().__init__(program, path)
 
     def connect(self):
         peer = socket.socket(socket.AF_UNIX)
@@ -169,6 +171,35 @@ class WorkUnits(unittest.TestCase):
         if not info["scheduling"]["threads"]:
             self.skipTest("eBPF cannot be used here")
         return answered, info
+
+    @unittest.skipUnless(kernel_tells_arrivals(), "the kernel does not tell when data come to a socket")
+    def test_so_many_requests_that_they_are_looked_at_in_windows_are_counted_exactly(self):
+        seconds = 3.0
+        for server in (Server(FAST), UnixServer(self.path("socket"), UNIX_FAST)):
+            with self.subTest(server=type(server).__name__), server:
+                recorder = start_recorder(server, self.path("fast"))
+                peers = [server.connect() for _ in range(8)]
+                until = time.time() + seconds
+                while time.time() < until:
+                    for peer in peers:
+                        peer.send(b"ask")
+                    for peer in peers:
+                        peer.recv(100)
+                for peer in peers:
+                    peer.close()
+                stop_recorder(self, recorder)
+                answered = server.answered()
+                info = answer("info", self.path("fast"))
+                if not info["scheduling"]["threads"]:
+                    self.skipTest("eBPF cannot be used here")
+                unit = info["work_units"]["units"][0]
+                self.assertEqual(unit["kind"], "request", unit)
+                self.assertAlmostEqual(unit["count"] / answered, 1, delta=0.01)
+                share = info["metadata"][0].get("syscalls.answers_share")
+                if answered / seconds > 15_000:
+                    self.assertLess(float(share), 0.7)
+                if answered / seconds < 8_000:
+                    self.assertIsNone(share)
 
     def test_requests_are_counted_as_the_server_counts_them(self):
         answered, info = self.recorded("busy", 0)

@@ -173,7 +173,7 @@ Status Probes::State::load() {
   bpf_program__set_autoload(programs.on_name, (parts & kSamples) != 0);
   for (bpf_program* program : {programs.on_data_ready, programs.on_sent, programs.on_connection})
     bpf_program__set_autoload(program, answers);
-  bpf_map__set_autocreate(skeleton->maps.connections, answers);
+  for (bpf_map* map : {skeleton->maps.connections, skeleton->maps.sends}) bpf_map__set_autocreate(map, answers);
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(options.ring_bytes));
   if ((parts & kStacks) == 0) bpf_map__set_max_entries(skeleton->maps.stacks, 1);
   if (const int code = culprit_bpf__load(skeleton); code != 0)
@@ -288,7 +288,8 @@ bool Probes::begin_window(bool timed) {
   shared.untimed = timed ? 0 : 1;
   shared.call_window = shared.call_window + 1;
   const auto& programs = state_->skeleton->progs;
-  state_->opening = attach_calls(programs.on_sys_enter, timed ? programs.on_sys_exit : nullptr);
+  state_->opening = attach_calls(programs.on_sys_enter, timed ? programs.on_sys_exit : nullptr,
+                                 *const_cast<__u32*>(&shared.uncounted));
   return true;
 }
 
@@ -303,9 +304,7 @@ std::optional<std::optional<Ns>> Probes::window_opened(bool wait) {
   }
   state_->skeleton->links.on_sys_enter = links.enter;
   state_->skeleton->links.on_sys_exit = links.exit;
-  // Attaching takes a while, during which the calls of some CPUs are seen.
-  std::atomic_ref<__u32>(*const_cast<__u32*>(&state_->skeleton->bss->uncounted)).store(0);
-  return monotonic_now();
+  return links.at;
 }
 
 Ns Probes::close_window() {
@@ -551,7 +550,6 @@ std::vector<BlockTotal> Probes::block_totals() const {
 std::vector<Times> Probes::times() const {
   if (!is_open()) return {};
   auto rows = rows_of<Times, culprit_times_key>(state_->skeleton->maps.times);
-  for (Times& row : answer_times()) rows.push_back(row);
   std::ranges::sort(rows, {}, [](const Times& row) { return std::tuple(row.key.tgid, row.key.device, row.key.nr); });
   return rows;
 }
@@ -559,6 +557,29 @@ std::vector<Times> Probes::times() const {
 std::vector<Times> Probes::answer_times() const {
   if (!is_open()) return {};
   return rows_of<Times, culprit_times_key>(state_->skeleton->maps.answer_times);
+}
+
+void Probes::look_at_requests(bool wanted) {
+  if (!is_open()) return;
+  auto& shared = *state_->skeleton->bss;
+  if (wanted) {
+    shared.request_window = shared.request_window + 1;
+    std::atomic_ref<__s32>(*const_cast<__s32*>(&shared.unanswered)).store(0);
+  }
+  std::atomic_ref<__u32>(*const_cast<__u32*>(&shared.unlooked)).store(wanted ? 0 : 1);
+}
+
+culprit_sends Probes::sends(std::int64_t pid) const {
+  culprit_sends sum{};
+  if (!is_open()) return sum;
+  std::vector<culprit_sends> of_cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 0)));
+  const auto slot = static_cast<__u32>(pid) & (CULPRIT_SENDS_SLOTS - 1);
+  if (bpf_map_lookup_elem(bpf_map__fd(state_->skeleton->maps.sends), &slot, of_cpus.data()) != 0) return sum;
+  for (const culprit_sends& cpu : of_cpus) {
+    sum.all += cpu.all;
+    sum.seen += cpu.seen;
+  }
+  return sum;
 }
 
 bool Probes::sees_answers() const { return is_open() && state_->answers; }

@@ -157,9 +157,14 @@ class Probes {
   /// Of calls that found no place with their thread, in the order of the keys.
   [[nodiscard]] std::vector<SyscallTotal> syscall_totals() const;
   [[nodiscard]] std::vector<BlockTotal> block_totals() const;
+  /// Of system calls and block I/O.
   [[nodiscard]] std::vector<Times> times() const;
-  /// Those of answers alone.
+  /// Of answers.
   [[nodiscard]] std::vector<Times> answer_times() const;
+  /// Requests that come are looked at from now on, or not any more; at first they are.
+  void look_at_requests(bool wanted);
+  /// How often a target sent something over sockets, which is counted always; with those whose place it shares.
+  [[nodiscard]] culprit_sends sends(std::int64_t pid) const;
   /// Whether answers are seen.
   [[nodiscard]] bool sees_answers() const;
   [[nodiscard]] std::vector<AnswerGap> answer_gaps() const;

@@ -15,8 +15,8 @@ namespace culprit::record::syscalls {
 class CallWindows {
  public:
   static constexpr Ns kPeriod = 250'000'000;
-  static constexpr Ns kWindow = 25'000'000;
-  static constexpr Ns kTimedWindow = 50'000'000;
+  static constexpr Ns kWindow = 20'000'000;
+  static constexpr Ns kTimedWindow = 30'000'000;
   static constexpr std::uint64_t kTimedEvery = 4;  ///< periods
 
   /// Where calls were many, they must be as few as this share of what is few, to be looked at always again.

@@ -18,10 +18,12 @@
 
 #include "record/bpf/syscall_name.h"
 #include "record/collector/file_end.h"
+#include "record/syscalls/answers.h"
 #include "record/syscalls/call_estimate.h"
 #include "record/syscalls/call_windows.h"
 #include "record/syscalls/counting_cost.h"
 #include "record/syscalls/disk_names.h"
+#include "record/syscalls/durations.h"
 #include "record/syscalls/lanes.h"
 #include "record/syscalls/page_faults.h"
 
@@ -31,7 +33,6 @@ namespace {
 
 constexpr Ns kTimesEvery = 1'000'000'000;
 constexpr std::size_t kManyLeft = 16;  // processes, whose rows take the room of others
-constexpr std::string_view kAnswersCounter = "answers", kUnixAnswersCounter = "answers over Unix sockets";
 
 class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
  public:
@@ -54,7 +55,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       probes_open_ = true;
       const Ns now = started_ = monotonic_now();
       if (options_.calls && options_.few) windows_.emplace(now, static_cast<std::uint32_t>(now), *options_.few);
-      if (windows_) turn_window(now);
+      if (windows_) turn_window(session, now);
+      if (options_.answers && probes_->sees_answers()) answers_.emplace(*probes_, now, options_.few_answers);
       for (const Target& target : session.targets) probes_->add_target(target.pid);
     }
     writer_ = &session.writer;  // page faults need no privilege
@@ -95,7 +97,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (writer_ == nullptr) return;
     write_first_faults(now);
     probes_->consume();
-    if (windows_) turn_window(now);
+    if (windows_) turn_window(session, now);
+    if (answers_) answers_->turn(now);
     if (windows_ ? windows_->due(now) != CallWindows::Due::count : now < next_totals_) return;
     count(session, now);
     if (now < next_times_ && left_.size() < kManyLeft) return;
@@ -108,20 +111,22 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (writer_ == nullptr) return;
     // Where calls are looked at in windows, those of the period that goes on are told in the next file.
     if (!windows_ || windows_->is_whole()) count(session, now);
-    write_times(now);
     write_answers(now);
+    write_times(now);
     write_shares(now);
     // The next file counts on from here.
     file_begin_ = now;
-    for (auto& [by, answers] : answer_tracks_) answers.begin = now;
+    if (answers_) answers_->file_begins(now);
     for (const Target& target : session.targets)
       if (const auto faults = read_page_faults(target.pid)) first_faults_.emplace_back(target.pid, *faults);
   }
 
   [[nodiscard]] Ns next_poll() const override {
     constexpr Ns kBetweenLooks = 2'000'000;
-    if (!windows_ || writer_ == nullptr) return Collector::next_poll();
-    return opening_ ? looked_ + kBetweenLooks : windows_->next();
+    if (writer_ == nullptr) return Collector::next_poll();
+    const Ns next = !windows_ ? Collector::next_poll() : opening_ ? looked_ + kBetweenLooks : windows_->next();
+    const std::optional<Ns> turn = answers_ ? answers_->next() : std::nullopt;
+    return turn ? std::min(next, *turn) : next;
   }
 
   void stop(Session& session, Ns now) override {
@@ -135,7 +140,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     if (!window_counts_) go_on_as_before(windows_->part(now), now);
     write_totals(session, now);
     if (windows_) windows_->end(now);
-    write_times(now);
+    write_times(now, true);
     const culprit_losses losses = probes_->losses();
     writer_->metadata("cost.syscalls.totals_missed", std::to_string(losses.totals_missed));
     write_shares(now);
@@ -146,7 +151,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
 
   [[nodiscard]] CollectorStats stats() const override {
     CollectorStats stats;
-    stats.events = events_;
+    stats.events = events_ + (answers_ ? answers_->events() : 0);
     const culprit_losses losses = probes_->losses();
     stats.dropped = lanes_full_ + losses.ring_full_syscalls;
     stats.uncounted = losses.totals_missed + losses.requests_missed + losses.times_missed;
@@ -186,12 +191,6 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     culprit_total total;
     Ns at = 0;
   };
-  using AnsweredBy = std::pair<std::int32_t, bool>;  ///< process; whether over Unix sockets
-  struct AnswerTrack {
-    perfetto::TrackUuid track;
-    std::uint64_t told = 0;
-    std::optional<Ns> begin{};  ///< where it begins, or goes on in another file
-  };
   struct FaultTracks {
     perfetto::TrackUuid minor, major;
   };
@@ -212,6 +211,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   }
 
   void write_shares(Ns now) {
+    if (answers_) answers_->write_share(*writer_, now);
     if (!windows_ || !windows_->estimates()) return;
     writer_->metadata("syscalls.counted_share", fmt::format("{:.3f}", windows_->share(now)));
     writer_->metadata("syscalls.timed_share", fmt::format("{:.3f}", windows_->timed_share(now)));
@@ -380,7 +380,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
                 perfetto::kCallTotals);
   }
 
-  void turn_window(Ns now) {
+  void turn_window(Session& session, Ns now) {
     const auto due = windows_->due(now);
     if (due == CallWindows::Due::close) windows_->closed(probes_->close_window());
     if (due != CallWindows::Due::open) return;
@@ -393,7 +393,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       opening_ = false;
       if (*opened) return windows_->opened(**opened);
     }
-    writer_->metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
+    session.writer.metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
     write_rows();
     write_ended_threads();
     windows_.reset();
@@ -463,29 +463,15 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     events_ += 2;
   }
 
-  /// How many answers each process gave since the begin. They are counted always, system calls perhaps not.
   void write_answers(Ns now) {
-    if (!options_.answers || !windows_) return;
-    std::map<AnsweredBy, std::uint64_t> sums;
-    for (const bpf::Times& row : probes_->answer_times())
-      for (std::uint64_t& sum = sums[{row.key.tgid, row.key.device == 0}]; const auto n : row.total.counts) sum += n;
-    for (const auto& [by, sum] : sums) {
-      const auto [found, is_new] = answer_tracks_.try_emplace(by);
-      AnswerTrack& answers = found->second;
-      if (is_new) {
-        answers.track = writer_->counter_track(by.second ? kUnixAnswersCounter : kAnswersCounter, "count", by.first);
-        answers.begin = std::max(totals_at_, started_);
-      }
-      if (const auto begin = std::exchange(answers.begin, std::nullopt); begin && *begin < now)
-        writer_->counter(answers.track, *begin, static_cast<double>(answers.told));
-      writer_->counter(answers.track, now, static_cast<double>(sum));
-      answers.told = sum;
-      events_ += 1;
-    }
+    if (!answers_) return;
+    answers_->count(now);
+    // They are known always, system calls perhaps not.
+    if (options_.few) answers_->write_counters(*writer_, now, std::max(totals_at_, started_));
   }
 
   /// How long calls and requests took since they were last written.
-  void write_times(Ns now) {
+  void write_times(Ns now, bool is_last = false) {
     next_times_ = now + kTimesEvery;
     for (const bpf::Times& row : probes_->times()) {
       const auto key = std::tuple(row.key.tgid, row.key.device, row.key.nr);
@@ -496,22 +482,18 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
         if (const auto news = row.total.counts[i] - std::min(before.counts[i], row.total.counts[i]); news > 0)
           text += fmt::format("{}{}:{}", text.empty() ? "" : " ", i, news);
       const std::uint32_t unended = row.total.unended - std::min(before.unended, row.total.unended);
-      const std::uint64_t bytes = row.total.bytes - std::min(before.bytes, row.total.bytes);
       if (!text.empty() || unended > 0) {
         const bool call = row.key.device == 0;
-        if (row.key.nr == CULPRIT_ANSWER)
-          write_buckets(perfetto::answers_track(row.key.device), row.key.tgid, now, std::string(perfetto::kAnswer),
-                        text, {"bytes", static_cast<std::int64_t>(bytes)});
-        else
-          write_buckets(call ? std::string("system call times")
+        write_durations(*writer_,
+                        call ? std::string("system call times")
                              : fmt::format("{}{} times", perfetto::kDiskTrack, disk(row.key.device)),
                         row.key.tgid, now,
                         call ? call_name(row.key.nr) : operation_name(static_cast<std::uint32_t>(row.key.nr)), text,
                         {"unended", std::int64_t{unended}});
+        ++events_;
       }
       if (row.key.tgid != 0 && left_.contains(row.key.tgid)) {
         probes_->forget_times(row.key);
-        answer_tracks_.erase({row.key.tgid, row.key.device == 0});
         times_.erase(key);
       }
     }
@@ -522,31 +504,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
           probes_->forget_block(row.key);
           blocks_.erase({row.key.device, row.key.operation, row.key.tgid});
         }
+    if (answers_) answers_->write_times(*writer_, now, is_last, [&](std::int64_t pid) { return left_.contains(pid); });
     left_.clear();
-    write_gaps(now);
-  }
-
-  void write_buckets(const std::string& track, std::int64_t pid, Ns now, const std::string& name, std::string_view text,
-                     const perfetto::Argument& more = {"", std::int64_t{0}}) {
-    const std::array<perfetto::Argument, 2> arguments = {{{"buckets", text}, more}};
-    writer_->instant(writer_->named_track(track, pid), now, name, perfetto::kDurations,
-                     std::span(arguments).first(std::get<std::int64_t>(more.value) > 0 ? 2 : 1));
-    ++events_;
-  }
-
-  /// After how many others answers of one size came, since they were last written.
-  void write_gaps(Ns now) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> texts;  // by port and bytes
-    for (const bpf::AnswerGap& row : probes_->answer_gaps()) {
-      std::uint64_t& before = gaps_[{row.key.port, row.key.bytes, row.key.gap}];
-      if (row.total <= before) continue;
-      std::string& text = texts[{row.key.port, row.key.bytes}];
-      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", row.key.gap, row.total - before);
-      before = row.total;
-    }
-    for (const auto& [key, text] : texts)
-      write_buckets(perfetto::answers_track(key.first), 0, now,
-                    fmt::format("{} of {} bytes after others", perfetto::kAnswer, key.second), text);
   }
 
   std::shared_ptr<bpf::Probes> probes_;
@@ -578,9 +537,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   /// What threads made that ended in a period, by process and number, and one of them.
   std::map<std::pair<std::int32_t, std::int32_t>, std::pair<Call, Told>> ended_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, Written> blocks_;
-  std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;   ///< as written last
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> gaps_;  ///< as written last
-  std::set<std::int64_t> left_;                                                            ///< processes
+  std::map<std::tuple<std::int32_t, std::uint32_t, std::int32_t>, culprit_times> times_;  ///< as written last
+  std::set<std::int64_t> left_;                                                           ///< processes
   Ns next_times_ = 0;
   std::set<std::int32_t> gone_;
   std::unordered_map<int, std::string> call_names_;
@@ -588,7 +546,7 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   std::unordered_map<std::uint32_t, Lanes> lanes_;
   std::map<std::int64_t, FaultTracks> faults_;
   std::vector<std::pair<std::int64_t, PageFaults>> first_faults_;  ///< of the first targets, until they are written
-  std::map<AnsweredBy, AnswerTrack> answer_tracks_;
+  std::optional<Answers> answers_;
 };
 
 }  // namespace

@@ -191,49 +191,96 @@ void answer_all(int listener, int connections) {
   }
 }
 
-TEST(Probes, AnswersOverUnixSocketsCountForWhoAccepted) {
-  constexpr int kConnections = 20;
-  constexpr int kRequests = 5;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  auto* name = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof address.sun_family;  // the kernel finds a name
-  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(bind(listener, name, length), 0);
-  length = sizeof address;
-  ASSERT_EQ(getsockname(listener, name, &length), 0);
-  ASSERT_EQ(listen(listener, kConnections), 0);
-  Worker server([&] { answer_all(listener, kConnections); });
-  Worker client([&] {
-    for (int i = 0; i < kConnections; ++i) {
+/// A server of Unix sockets and who asks it: so many requests over each of so many connections.
+class Asked {
+ public:
+  Asked(int connections, int requests) : listener_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    address_.sun_family = AF_UNIX;
+    auto* name = reinterpret_cast<sockaddr*>(&address_);
+    length_ = sizeof address_.sun_family;  // the kernel finds a name
+    if (bind(listener_, name, length_) != 0) std::abort();
+    length_ = sizeof address_;
+    if (getsockname(listener_, name, &length_) != 0 || listen(listener_, connections) != 0) std::abort();
+    server.emplace([listener = listener_, connections] { answer_all(listener, connections); });
+    client.emplace([this, connections, requests] { ask(connections, requests); });
+  }
+  ~Asked() { close(listener_); }
+
+  void run_to_end() {
+    std::thread asks([this] { client->run_to_end(); });
+    server->run_to_end();
+    asks.join();
+  }
+
+  std::optional<Worker> server, client;
+
+ private:
+  void ask(int connections, int requests) {
+    for (int i = 0; i < connections; ++i) {
       const int peer = socket(AF_UNIX, SOCK_STREAM, 0);
-      if (connect(peer, name, length) != 0) _exit(1);
-      for (int k = 0; k < kRequests; ++k) {
+      if (connect(peer, reinterpret_cast<sockaddr*>(&address_), length_) != 0) _exit(1);
+      for (int k = 0; k < requests; ++k) {
         char text[2] = {'x', 0};
         if (write(peer, text, 1) != 1 || recv(peer, text, 2, MSG_WAITALL) != 2) _exit(1);
       }
       close(peer);
     }
-  });
+  }
+
+  int listener_;
+  sockaddr_un address_{};
+  socklen_t length_ = 0;
+};
+
+struct Answered {
+  std::map<std::int32_t, std::uint64_t> answers;  // by process
+  std::uint64_t bytes = 0;
+};
+
+Answered answered(const Probes& probes) {
+  Answered all;
+  for (const Times& row : probes.answer_times()) {
+    all.bytes += row.total.bytes;
+    EXPECT_EQ(row.key.device, 0u);
+    for (const std::uint32_t count : row.total.counts) all.answers[row.key.tgid] += count;
+  }
+  return all;
+}
+
+TEST(Probes, AnswersOverUnixSocketsCountForWhoAccepted) {
+  constexpr int kConnections = 20;
+  constexpr int kRequests = 5;
+  Asked asked(kConnections, kRequests);
   Probes probes;
   probes.want(kAnswers);
   if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
   if (!probes.sees_answers()) GTEST_SKIP() << "the kernel does not tell when data come to a socket (Linux 6.3)";
-  probes.add_target(server.pid());
-  probes.add_target(client.pid());
-  std::thread asks([&] { client.run_to_end(); });
-  server.run_to_end();
-  asks.join();
-  std::map<std::int32_t, std::uint64_t> answers;
-  std::uint64_t bytes = 0;
-  for (const Times& row : probes.answer_times()) {
-    bytes += row.total.bytes;
-    EXPECT_EQ(row.key.device, 0u);
-    for (const std::uint32_t count : row.total.counts) answers[row.key.tgid] += count;
-  }
-  EXPECT_EQ(answers, (std::map<std::int32_t, std::uint64_t>{{server.pid(), kConnections * kRequests}}));
-  EXPECT_EQ(bytes, 2 * kConnections * kRequests);
-  close(listener);
+  probes.add_target(asked.server->pid());
+  probes.add_target(asked.client->pid());
+  asked.run_to_end();
+  const Answered all = answered(probes);
+  EXPECT_EQ(all.answers, (std::map<std::int32_t, std::uint64_t>{{asked.server->pid(), kConnections * kRequests}}));
+  EXPECT_EQ(all.bytes, 2 * kConnections * kRequests);
+  const culprit_sends sends = probes.sends(asked.server->pid());
+  EXPECT_EQ(sends.all, 2 * kConnections * kRequests);
+  EXPECT_EQ(sends.seen, sends.all);
+}
+
+TEST(Probes, WhatIsSentIsCountedWhileNoRequestIsLookedAt) {
+  constexpr int kConnections = 2;
+  constexpr int kRequests = 3'000;
+  Asked asked(kConnections, kRequests);
+  Probes probes;
+  probes.want(kAnswers);
+  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
+  if (!probes.sees_answers()) GTEST_SKIP() << "the kernel does not tell when data come to a socket (Linux 6.3)";
+  probes.add_target(asked.server->pid());
+  probes.look_at_requests(false);
+  asked.run_to_end();
+  const culprit_sends sends = probes.sends(asked.server->pid());
+  EXPECT_TRUE(answered(probes).answers.empty());
+  EXPECT_EQ(sends.all, 2 * kConnections * kRequests);
+  EXPECT_EQ(sends.seen, 0u);
 }
 
 TEST(Probes, AThreadWithManyDifferentCallsLosesNone) {
