@@ -8,13 +8,13 @@
 namespace culprit::record::syscalls {
 namespace {
 
-constexpr Ns kMillisecond = 1'000'000;
+constexpr Ns kMs = 1'000'000;
 
 /// In how much of `length` requests were looked at that come at rate(t) a second; counted every quarter of a second.
 double share(const std::function<double(Ns)>& rate, Ns length, std::optional<double> few) {
   AnswerWindows windows(0, 1, few);
   double requests = 0;
-  for (Ns now = kMillisecond; now <= length; now += kMillisecond) {
+  for (Ns now = kMs; now <= length; now += kMs) {
     requests += rate(now) * 1e-3;
     if (now % AnswerWindows::kPeriod == 0) {
       windows.counted(now, requests);
@@ -28,19 +28,19 @@ double share(const std::function<double(Ns)>& rate, Ns length, std::optional<dou
 }
 
 TEST(AnswerWindows, WhileThereAreFewAllAreLookedAt) {
-  EXPECT_EQ(share([](Ns) { return 9'000.0; }, 10'000 * kMillisecond, 10'000), 1);
+  EXPECT_EQ(share([](Ns) { return 9'000.0; }, 10'000 * kMs, 10'000), 1);
 }
 
 TEST(AnswerWindows, WhoAsksForAllGetsAll) {
-  EXPECT_EQ(share([](Ns) { return 1e6; }, 10'000 * kMillisecond, std::nullopt), 1);
+  EXPECT_EQ(share([](Ns) { return 1e6; }, 10'000 * kMs, std::nullopt), 1);
 }
 
 TEST(AnswerWindows, OfManyAFifthOfTheTimeIs) {
-  EXPECT_NEAR(share([](Ns) { return 50'000.0; }, 100'000 * kMillisecond, 10'000), 0.2, 0.01);
+  EXPECT_NEAR(share([](Ns) { return 50'000.0; }, 100'000 * kMs, 10'000), 0.2, 0.01);
 }
 
 TEST(AnswerWindows, WhenTheyBecomeFewAllAreAgainAndNotBeforeTheyAreMuchFewer) {
-  const Ns change = 5'000 * kMillisecond;
+  const Ns change = 5'000 * kMs;
   const auto falls_to = [&](double rate) {
     return share([=](Ns now) { return now < change ? 50'000 : rate; }, 2 * change, 10'000);
   };
@@ -59,7 +59,7 @@ TEST(AnswerWindows, AnswersThatTakeTooLongForThemAreLookedAtAlways) {
 TEST(AnswerWindows, ACountThatFollowsAtOnceDecidesNothing) {
   AnswerWindows windows(0, 1, 10'000);
   windows.counted(AnswerWindows::kPeriod, 100);
-  windows.counted(AnswerWindows::kPeriod + kMillisecond, 40);
+  windows.counted(AnswerWindows::kPeriod + kMs, 40);
   EXPECT_TRUE(windows.is_whole());
   EXPECT_EQ(windows.next(), std::nullopt);
 }
