@@ -177,7 +177,7 @@ class WorkUnits(unittest.TestCase):
         seconds = 3.0
         for server in (Server(FAST), UnixServer(self.path("socket"), UNIX_FAST)):
             with self.subTest(server=type(server).__name__), server:
-                recorder = start_recorder(server, self.path("fast"))
+                recorder = start_recorder(server, self.path(type(server).__name__))
                 peers = [server.connect() for _ in range(8)]
                 until = time.time() + seconds
                 while time.time() < until:
@@ -189,11 +189,11 @@ class WorkUnits(unittest.TestCase):
                     peer.close()
                 stop_recorder(self, recorder)
                 answered = server.answered()
-                info = answer("info", self.path("fast"))
+                info = answer("info", self.path(type(server).__name__))
                 if not info["scheduling"]["threads"]:
                     self.skipTest("eBPF cannot be used here")
                 unit = info["work_units"]["units"][0]
-                self.assertEqual(unit["kind"], "request", unit)
+                self.assertEqual(unit["unit"], "request", unit)
                 self.assertAlmostEqual(unit["count"] / answered, 1, delta=0.01)
                 share = info["metadata"][0].get("syscalls.answers_share")
                 if answered / seconds > 15_000:
