@@ -23,6 +23,7 @@ struct connection {
   __u16 port;     /* 0: a Unix socket */
   __u8 open;      /* a request was seen to come */
   __u8 has_parts; /* of its answer something was sent */
+  __u8 awaited;   /* it is one of the unanswered */
   struct {
     __u32 bytes;
     __u32 request;
@@ -44,7 +45,8 @@ struct {
 
 volatile __u32 unlooked = 0;        // at requests: no window is open
 volatile __u32 request_window = 0;  // which one is, or was last
-volatile __s32 unanswered = 0;      // requests of that one
+volatile __s32 unanswered = 0;      // requests of that one to targets
+__u64 target_ports[1024] = {};      // on which a target answered, by bit
 
 // Of processes whose numbers meet here the sum.
 struct {
@@ -118,9 +120,17 @@ static __always_inline void take_answer(struct connection *c) {
   c->sizes[slot].request = c->requests;
 }
 
+// It is known of connections and ports on which a target has answered before.
+static __always_inline void await_answer(struct connection *c) {
+  if (!c->tgid && !(c->port && target_ports[(c->port >> 6) & 1023] >> (c->port & 63) & 1)) return;
+  __sync_fetch_and_add(&unanswered, 1);
+  c->awaited = 1;
+}
+
 // Its answer has begun, or will never.
-static __always_inline void is_answered(const struct connection *c) {
-  if (c->window == request_window) __sync_fetch_and_sub(&unanswered, 1);
+static __always_inline void is_answered(struct connection *c) {
+  if (c->awaited && c->window == request_window) __sync_fetch_and_sub(&unanswered, 1);
+  c->awaited = 0;
 }
 
 // It is complete though no other request was seen.
@@ -163,7 +173,7 @@ int on_data_ready(__u64 *ctx) {
     c->window = request_window;
     c->from = c->requests;
   }
-  __sync_fetch_and_add(&unanswered, 1);
+  await_answer(c);
   c->open = 1;
   c->has_parts = 0;
   c->bytes = 0;
@@ -175,6 +185,7 @@ int on_data_ready(__u64 *ctx) {
 static __always_inline void add_part(struct connection *c, __s32 tgid, __s32 bytes) {
   int first = !c->has_parts;
   if (first) is_answered(c);
+  if (!c->tgid && c->port) __sync_fetch_and_or(&target_ports[(c->port >> 6) & 1023], 1ull << (c->port & 63));
   c->tgid = tgid;
   c->has_parts = 1;
   c->bytes += bytes;

@@ -27,6 +27,7 @@
 #include "record/bpf/call_cost.h"
 #include "record/bpf/call_links.h"
 #include "record/bpf/kernel_layout.h"
+#include "record/bpf/map_rows.h"
 #include "record/bpf/program_info.h"
 #include "record/bpf/stacks_apart.h"
 #include "record/collector/collector.h"
@@ -479,27 +480,6 @@ void Probes::forget_stack(std::int32_t id) {
   if (is_open()) bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.stacks), &id);
 }
 
-namespace {
-
-/// All rows of a hash map that other CPUs change meanwhile.
-template <class Row, class Key>
-std::vector<Row> rows_of(const bpf_map* map) {
-  const int fd = bpf_map__fd(map);
-  std::vector<Row> rows;
-  Row row{};
-  Key key{};
-  const Key* before = nullptr;
-  const std::size_t most = bpf_map__max_entries(map);
-  while (rows.size() < most && bpf_map_get_next_key(fd, before, &key) == 0) {
-    row.key = key;
-    if (bpf_map_lookup_elem(fd, &key, &row.total) == 0) rows.push_back(row);
-    before = &row.key;
-  }
-  return rows;
-}
-
-}  // namespace
-
 void Probes::set_python(std::int64_t pid, const culprit_python& frames) {
   if (!is_open()) return;
   const auto tgid = static_cast<__u32>(pid);
@@ -572,10 +552,8 @@ void Probes::look_at_requests(bool wanted) {
 culprit_sends Probes::sends(std::int64_t pid) const {
   culprit_sends sum{};
   if (!is_open()) return sum;
-  std::vector<culprit_sends> of_cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 0)));
   const auto slot = static_cast<__u32>(pid) & (CULPRIT_SENDS_SLOTS - 1);
-  if (bpf_map_lookup_elem(bpf_map__fd(state_->skeleton->maps.sends), &slot, of_cpus.data()) != 0) return sum;
-  for (const culprit_sends& cpu : of_cpus) {
+  for (const culprit_sends& cpu : of_cpus<culprit_sends>(state_->skeleton->maps.sends, slot)) {
     sum.all += cpu.all;
     sum.seen += cpu.seen;
   }
