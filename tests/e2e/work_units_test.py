@@ -196,10 +196,8 @@ class WorkUnits(unittest.TestCase):
                 self.assertEqual(unit["unit"], "request", unit)
                 self.assertAlmostEqual(unit["count"] / answered, 1, delta=0.01)
                 share = info["metadata"][0].get("syscalls.answers_share")
-                if answered / seconds > 15_000:
+                if answered / seconds > 25_000:  # in fits and starts, some of it may be few
                     self.assertLess(float(share), 0.7)
-                if answered / seconds < 8_000:
-                    self.assertIsNone(share)
 
     def test_requests_are_counted_as_the_server_counts_them(self):
         answered, info = self.recorded("busy", 0)
