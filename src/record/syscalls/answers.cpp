@@ -69,6 +69,8 @@ void Answers::count(Ns now) {
       of_process->second = {sent.all - before.all, sent.seen - before.seen};
     }
     Times& times = times_[{row.key.tgid, row.key.device}];
+    // Of a process with a number that was another's the counts begin anew.
+    if (sum_of(row.total) < sum_of(times.counted)) times.counted = times.written = {};
     const AnswerPeriod period{static_cast<double>(sum_of(row.total) - sum_of(times.counted)),
                               static_cast<double>(of_process->second.all), static_cast<double>(of_process->second.seen),
                               windows_.is_whole()};
