@@ -72,16 +72,12 @@ static __always_inline void count_gap(const struct connection *c) {
     bpf_map_update_elem(&answer_gaps, &key, &first, BPF_NOEXIST);
 }
 
-static __always_inline struct culprit_times *answers_of(__s32 tgid, __u16 port) {
-  struct culprit_times_key key = {.tgid = tgid, .nr = CULPRIT_ANSWER, .device = port};
-  struct culprit_times *all = bpf_map_lookup_elem(&answer_times, &key);
-  if (all) return all;
-  bpf_map_update_elem(&answer_times, &key, &no_times, BPF_NOEXIST);
-  return bpf_map_lookup_elem(&answer_times, &key);
+static __always_inline struct culprit_times *answers_of(const struct connection *c) {
+  return times_in(&answer_times, c->tgid, CULPRIT_ANSWER, c->port);
 }
 
 static __always_inline void count_answer(const struct connection *c, __u32 bytes) {
-  struct culprit_times *all = answers_of(c->tgid, c->port);
+  struct culprit_times *all = answers_of(c);
   // Who sends may be interrupted before it says so, and another request come meanwhile.
   __u64 asked = c->asked;
   __u64 answered = c->answered;
@@ -96,7 +92,7 @@ static __always_inline void count_answer(const struct connection *c, __u32 bytes
 
 // Of a further part.
 static __always_inline void count_bytes(const struct connection *c, __u32 bytes) {
-  struct culprit_times *all = answers_of(c->tgid, c->port);
+  struct culprit_times *all = answers_of(c);
   if (all) __sync_fetch_and_add(&all->bytes, bytes);
 }
 

@@ -449,12 +449,16 @@ static __always_inline __u64 tell_calls(struct task_struct *task, struct thread_
   return untold;
 }
 
-static __always_inline struct culprit_times *times_of(__s32 tgid, __s32 nr, __u32 device) {
+static __always_inline struct culprit_times *times_in(void *map, __s32 tgid, __s32 nr, __u32 device) {
   struct culprit_times_key key = {.tgid = tgid, .nr = nr, .device = device};
-  struct culprit_times *all = bpf_map_lookup_elem(&times, &key);
+  struct culprit_times *all = bpf_map_lookup_elem(map, &key);
   if (all) return all;
-  bpf_map_update_elem(&times, &key, &no_times, BPF_NOEXIST);
-  all = bpf_map_lookup_elem(&times, &key);
+  bpf_map_update_elem(map, &key, &no_times, BPF_NOEXIST);
+  return bpf_map_lookup_elem(map, &key);
+}
+
+static __always_inline struct culprit_times *times_of(__s32 tgid, __s32 nr, __u32 device) {
+  struct culprit_times *all = times_in(&times, tgid, nr, device);
   if (!all) __sync_fetch_and_add(&losses.times_missed, 1);
   return all;
 }

@@ -18,7 +18,7 @@ namespace culprit::record::syscalls {
 
 class Answers {
  public:
-  /// As long as the targets send less than `few` times a second every request is looked at; nullopt: always.
+  /// As long as the targets give fewer than `few` answers a second every request is looked at; nullopt: always.
   Answers(bpf::Probes& probes, Ns begin, std::optional<double> few);
 
   /// Opens or closes a window where that is due.

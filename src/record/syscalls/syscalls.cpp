@@ -110,8 +110,10 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
     poll(session, now);
     if (writer_ == nullptr) return;
     // Where calls are looked at in windows, those of the period that goes on are told in the next file.
-    if (!windows_ || windows_->is_whole()) count(session, now);
-    write_answers(now);
+    if (!windows_ || windows_->is_whole())
+      count(session, now);
+    else
+      write_answers(now);
     write_times(now);
     write_shares(now);
     // The next file counts on from here.

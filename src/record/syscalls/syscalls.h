@@ -19,7 +19,7 @@ struct SyscallsOptions {
   /// Calls of the targets a second up to which all are looked at; while they are more, and with 0 always, only those in
   /// windows are (call_windows.h), and counts are estimates. Unset: all, however many.
   std::optional<double> few;
-  /// The same of what targets send to who asks them, and of the requests for it (answer_windows.h).
+  /// The same of answers that targets give on their connections (answer_windows.h).
   std::optional<double> few_answers;
 };
 

@@ -247,14 +247,19 @@ Answered answered(const Probes& probes) {
   return all;
 }
 
+/// Empty: answers are seen from now on.
+std::string why_no_answers(Probes& probes) {
+  probes.want(kAnswers);
+  if (const Status status = probes.open(); !status) return to_string(status.error());
+  return probes.sees_answers() ? "" : "the kernel does not tell when data come to a socket (Linux 6.3)";
+}
+
 TEST(Probes, AnswersOverUnixSocketsCountForWhoAccepted) {
   constexpr int kConnections = 20;
   constexpr int kRequests = 5;
   Asked asked(kConnections, kRequests);
   Probes probes;
-  probes.want(kAnswers);
-  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
-  if (!probes.sees_answers()) GTEST_SKIP() << "the kernel does not tell when data come to a socket (Linux 6.3)";
+  if (const std::string why = why_no_answers(probes); !why.empty()) GTEST_SKIP() << why;
   probes.add_target(asked.server->pid());
   probes.add_target(asked.client->pid());
   asked.run_to_end();
@@ -271,9 +276,7 @@ TEST(Probes, WhatIsSentIsCountedWhileNoRequestIsLookedAt) {
   constexpr int kRequests = 3'000;
   Asked asked(kConnections, kRequests);
   Probes probes;
-  probes.want(kAnswers);
-  if (const Status status = probes.open(); !status) GTEST_SKIP() << to_string(status.error());
-  if (!probes.sees_answers()) GTEST_SKIP() << "the kernel does not tell when data come to a socket (Linux 6.3)";
+  if (const std::string why = why_no_answers(probes); !why.empty()) GTEST_SKIP() << why;
   probes.add_target(asked.server->pid());
   probes.look_at_requests(false);
   asked.run_to_end();
