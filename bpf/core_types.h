@@ -57,6 +57,7 @@ struct task_struct {
   int wake_cpu;
   char comm[16];
   struct signal_struct *signal;
+  struct mm_struct *mm;
 #if defined(__TARGET_ARCH_x86)
   struct thread_struct thread;
 #endif

@@ -296,7 +296,8 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
   copy_comm(record->next_comm, next);
   if (from && state && !(state & TASK_DEAD_BITS)) {
     record->syscall = syscall_of(prev);
-    if (take_stacks && stack_is_due(prev->pid, record->head.at)) {
+    // One that ends has no stack any more when it waits for its files to be closed.
+    if (take_stacks && prev->mm && stack_is_due(prev->pid, record->head.at)) {
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
       if (stack == CULPRIT_EEXIST) stack = stack_apart(ctx, record->head.at);
       record->stack = stack;

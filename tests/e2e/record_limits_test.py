@@ -170,6 +170,12 @@ class Limits(record_test.Case):
         places = {tuple(name for name in stack if name in ("left", "right")) for stack in stacks if stack[-1].endswith("nanosleep")}
         self.assertGreater(len(places), 0.9 * 4096, list(stacks)[:3])
 
+    def test_who_waits_while_it_ends_has_no_stack_to_miss(self):
+        self.need_ebpf()
+        program = "import ctypes\nlibc = ctypes.CDLL(None)\nassert libc.inotify_add_watch(libc.inotify_init(), b'/', 0xfff) >= 0"
+        self.recorded("--preset", "deep", "--no-collect", "syscalls", "--", sys.executable, "-c", program)
+        self.assertEqual(self.losses(), {})
+
     def all_are_recorded_under(self, few):
         targets = [self.start(["sleep", "100"]) for _ in range(500)]
         summary = self.recorded("--duration", "1s", "-p", ",".join(str(target.pid) for target in targets),
