@@ -464,7 +464,9 @@ void add_record(CommandLine& app, Invocation& invocation) {
                    "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; one that "
                    "another function makes: 'module:outer.<locals>.inner'; @FILE: one a line; may be repeated. "
                    "' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
-                   "requests (docs/attach.md). Those of vLLM, SGLang and of training loops of PyTorch that matter are "
+                   "requests (docs/attach.md). Those of vLLM, SGLang, of training loops of PyTorch and of generation "
+                   "with transformers "
+                   "that matter are "
                    "watched without being named")
       ->type_name("FUNCTION");
   verb->add_option("-o,--output", options->output,

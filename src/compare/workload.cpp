@@ -128,6 +128,7 @@ WorkClass work_class(const model::Workload& workload, model::Phase phase) {
     case model::Phase::decode:
       return {requests, -1, tokens_class(workload.cached_tokens)};
     case model::Phase::train_step:
+      return {requests, -1, -1, requests >= 0};
     case model::Phase::other:
       return {requests, -1};
   }
@@ -143,10 +144,11 @@ std::string work_text(const WorkClass& work) {
     return fmt::format("{:.0f} to {:.0f} {}s", least, most, what);
   };
   std::string text;
+  const std::string_view one = work.of_training ? "sample" : "request";
   if (work.requests > kExact)
-    text = span(kExact, work.requests - kExact, kRequestSteps, "request");
+    text = span(kExact, work.requests - kExact, kRequestSteps, one);
   else if (work.requests >= 0)
-    text = fmt::format("{} request{}", work.requests, work.requests == 1 ? "" : "s");
+    text = fmt::format("{} {}{}", work.requests, one, work.requests == 1 ? "" : "s");
   if (work.tokens >= 0)
     text += fmt::format("{}{}", text.empty() ? "" : " with ", span(1, work.tokens, kTokenSteps, "prompt token"));
   if (work.cached >= 0)

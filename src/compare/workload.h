@@ -17,11 +17,12 @@ namespace culprit::compare {
 
 /// What a step worked on, as coarse as its time is: requests exactly up to 8, then in quarters of a doubling; tokens of
 /// prompts, and those that a decode step looks back at, in halves of a doubling. -1: not known, or of no matter in its
-/// phase.
+/// phase. `of_training`: the requests are samples of a batch.
 struct WorkClass {
   std::int32_t requests = -1;
   std::int32_t tokens = -1;
   std::int32_t cached = -1;
+  bool of_training = false;
   auto operator<=>(const WorkClass&) const = default;
 };
 
@@ -32,7 +33,8 @@ WorkClass work_class(const model::Workload& workload, model::Phase phase);
 /// Prompts that a step computes, all or in part; 0: not known, or none.
 double prompts_of(const model::Workload& workload, model::Phase phase);
 
-/// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens". Empty for the class of which nothing is known.
+/// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens", "28 to 33 samples". Empty for the class of which
+/// nothing is known.
 std::string work_text(const WorkClass& work);
 
 /// Time of one step and what it worked on.

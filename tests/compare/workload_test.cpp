@@ -54,6 +54,9 @@ TEST(WorkClass, SaysWhatItStandsFor) {
   EXPECT_EQ(work_text(of(8, -1, Phase::decode)), "8 requests");
   EXPECT_EQ(work_text(of(12, -1, Phase::decode)), "11 to 12 requests");
   EXPECT_EQ(work_text(of(2, 100, Phase::mixed)), "2 requests with 77 to 107 prompt tokens");
+  EXPECT_EQ(work_text(of(4, -1, Phase::train_step)), "4 samples");
+  EXPECT_EQ(work_text(of(64, -1, Phase::train_step)), "59 to 69 samples");
+  EXPECT_EQ(work_text(of(-1, -1, Phase::train_step)), "");
   EXPECT_EQ(work_text(WorkClass()), "");
   for (std::int64_t n = 1; n < 3000; ++n) {  // every number lies in what its class says
     const std::string text = work_text(of(n, -1, Phase::decode));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training loops of PyTorch, whose steps are recorded without being named: on a package of the same names, which `make test-real` does with the real one.
+"""Training loops of PyTorch and generation with transformers, whose steps are recorded without being named: on a package of the same names, which `make test-real` does with the real one.
 
     attach_library_test.py --bin BUILD_DIR [unittest options]
 """
@@ -25,9 +25,19 @@ class Optimizer:
         return wrapper
 """
 
+GENERATION = """
+class GenerationMixin:
+    def _update_model_kwargs_for_generation(self):
+        pass
+"""
+
 LOADER = """
 import time
+class Sampler:
+    batch_size = 32
 class _BaseDataLoaderIter:
+    def __init__(self):
+        self._index_sampler = Sampler()
     def __next__(self):
         time.sleep(0.004)
         return 1
@@ -51,6 +61,20 @@ while time.monotonic() < end:
 """
 
 
+GENERATE = """
+import ctypes, sys, time
+sys.path.insert(0, %(folder)r)
+ctypes.CDLL(%(library)r)
+from transformers.generation.utils import GenerationMixin
+model = GenerationMixin()
+print("ready", flush=True)
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    sum(range(100000))
+    model._update_model_kwargs_for_generation()
+"""
+
+
 class Library(Case):
     def package(self, name, text):
         path = self.path(name)
@@ -58,15 +82,16 @@ class Library(Case):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def loop(self, folder, library):
+    def loop(self, folder, library, name="loop.py", text=LOOP):
         """A process whose command line names neither a server nor the library."""
         self.package("torch/optim/optimizer.py", OPTIMIZER)
         self.package("torch/utils/data/dataloader.py", LOADER)
+        self.package("transformers/generation/utils.py", GENERATION)
         subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", self.path(library)], check=True)
         os.makedirs(self.path(folder), exist_ok=True)
-        script = self.path(f"{folder}/loop.py")
+        script = self.path(f"{folder}/{name}")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(LOOP % {"folder": self.folder.name, "library": self.path(library)})
+            file.write(text % {"folder": self.folder.name, "library": self.path(library)})
         child = self.start([sys.executable, script])
         self.assertEqual(child.stdout.readline(), "ready\n")
         return child
@@ -89,8 +114,16 @@ class Library(Case):
         cycles = self.cycles()
         self.assertEqual(cycles["anchor"], "step: Optimizer.step")
         self.assertGreater(cycles["periods"][0]["cycles"], 20)
+        self.assertEqual({cycle["batch"] for cycle in cycles["tables"][0]["rows"][1:-1]}, {32})
         for name in ("_BaseDataLoaderIter.__next__", "Optimizer.profile_hook_step.<locals>.wrapper"):
             self.assertGreater(self.calls().get(name, 0), 20, name)
+
+    def test_steps_of_generated_text_are_too(self):
+        self.record(self.loop("any", "libtorch_python.so", text=GENERATE))
+        cycles = self.cycles()
+        self.assertEqual(cycles["anchor"], "step.end[...]")
+        self.assertEqual(cycles["periods"][0]["phase"], "decode")
+        self.assertGreater(cycles["periods"][0]["cycles"], 20)
 
     def test_not_of_a_program_that_has_not_loaded_it(self):
         self.record(self.loop("any", "libother_python.so"))
@@ -98,8 +131,12 @@ class Library(Case):
         self.assertEqual(self.calls(), {})
 
     def test_nor_of_a_server_that_is_known(self):
-        self.record(self.loop("vllm", "libtorch_python.so"))
+        self.record(self.loop("any", "libtorch_python.so", name="vllm"))
         self.assertEqual(self.calls(), {})
+
+    def test_a_program_in_a_folder_with_the_name_of_a_server_is_none(self):
+        self.record(self.loop("vllm/bin", "libtorch_python.so"))
+        self.assertEqual(self.cycles()["anchor"], "step: Optimizer.step")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,12 @@ import unittest
 
 ARGS = argparse.Namespace(sets="src/record/python/sets", sources=".cache/ready-sets")
 FEWEST_VERSIONS = 4
-LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: as (?P<step>.*?))?(?: when \w+)?$")
+LINE = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:\((?P<numbers>[^)]*(?:\([^)]*\)[^)]*)*)\))?(?: requests [\w.,=/-]+(?: when \w+)?)?(?: (?:as|says) (?P<step>.*?))?(?: when \w+)?$")
 NUMBER = re.compile(r"(?:(\w+)=)?(?:(?:len|sum|ones|ns)\()?([\w.]+(?:\[\][\w.]+)?)\)?$")
+
+
+# Attributes of which the sources do not tell the type: what they most often are.
+UNTYPED = {("_BaseDataLoaderIter", "_index_sampler"): ("torch.utils.data.sampler", "BatchSampler")}
 
 
 class Missing(Exception):
@@ -140,6 +144,8 @@ def follow(sources, module, annotation, path):
                 return holder
             if holder:
                 found = found or sources.attribute(*holder, part)
+            if holder and found and (name, part) in UNTYPED:
+                found = (UNTYPED[name, part][0], ast.Name(id=UNTYPED[name, part][1]))
         if found is None:
             raise Missing(f"{'.'.join(path[:at + 1])} is in none of {class_names(annotation)}")
         module, annotation = found
@@ -227,6 +233,9 @@ class ReadySets(unittest.TestCase):
 
     def test_torch(self):
         self.check("torch", library="libraries")
+
+    def test_transformers(self):
+        self.check("transformers", library="libraries")
 
 
 class Checker(unittest.TestCase):

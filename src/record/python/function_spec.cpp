@@ -9,6 +9,8 @@ namespace culprit::record::python {
 
 namespace {
 
+constexpr std::string_view kAs = " as ";
+constexpr std::string_view kSays = " says ";
 constexpr std::string_view kRequests = " requests ";
 constexpr std::string_view kWhen = " when ";
 constexpr std::string_view kEach = "[]";
@@ -126,14 +128,15 @@ Status check_request(std::string_view whole, const FunctionSpec& spec) {
 
 /// Every number in the name of a step is taken.
 Status check_step(std::string_view whole, const FunctionSpec& spec) {
+  const std::string_view by = spec.says ? kSays : kAs;
   const auto check = [&](std::string_view name) -> Status {
     if (std::ranges::find(spec.captures, name, &Capture::label) != spec.captures.end()) return {};
-    return wrong(whole, fmt::format("'{}' behind 'as' is none of its numbers", name));
+    return wrong(whole, fmt::format("'{}' behind '{}' is none of its numbers", name, trimmed(by)));
   };
   for (std::string_view rest = spec.step; rest.find('{') != std::string_view::npos;) {
     rest.remove_prefix(rest.find('{') + 1);
     const std::size_t close = rest.find('}');
-    if (close == std::string_view::npos) return wrong(whole, "a '}' is missing behind 'as'");
+    if (close == std::string_view::npos) return wrong(whole, fmt::format("a '}}' is missing behind '{}'", trimmed(by)));
     std::string_view inside = rest.substr(0, close);
     rest.remove_prefix(close + 1);
     if (inside.starts_with('~')) inside.remove_prefix(1);
@@ -145,7 +148,7 @@ Status check_step(std::string_view whole, const FunctionSpec& spec) {
     for (std::string_view texts = inside.substr(sign + 1); texts.find('<') != std::string_view::npos;) {
       texts.remove_prefix(texts.find('<') + 1);
       const std::size_t end = texts.find('>');
-      if (end == std::string_view::npos) return wrong(whole, "a '>' is missing behind 'as'");
+      if (end == std::string_view::npos) return wrong(whole, fmt::format("a '>' is missing behind '{}'", trimmed(by)));
       const std::size_t begin = texts.starts_with('~') ? 1 : 0;
       if (Status status = check(texts.substr(begin, end - begin)); !status) return status;
     }
@@ -159,17 +162,20 @@ Result<FunctionSpec> parse_function(std::string_view text) {
   FunctionSpec spec;
   text = trimmed(text);
   spec.text = std::string(text);
-  if (text.ends_with(" as")) return wrong(text, "no name stands behind 'as'");
+  for (const std::string_view word : {"as", "says"})
+    if (text.ends_with(fmt::format(" {}", word))) return wrong(text, fmt::format("no name stands behind '{}'", word));
   if (text.ends_with(" requests")) return wrong(text, "no NAME=BEGIN..END stands behind 'requests'");
-  if (const std::size_t as = text.find(" as "); as != std::string_view::npos) {
-    spec.step = std::string(trimmed(text.substr(as + 4)));
+  spec.says = text.find(kSays) != std::string_view::npos;
+  const std::string_view named_by = spec.says ? kSays : kAs;
+  if (const std::size_t as = text.find(named_by); as != std::string_view::npos) {
+    spec.step = std::string(trimmed(text.substr(as + named_by.size())));
     text = trimmed(text.substr(0, as));
     spec.text = std::string(text);
     if (const std::size_t when = spec.step.rfind(kWhen); when != std::string::npos) {
       spec.step_when = std::string(trimmed(std::string_view(spec.step).substr(when + kWhen.size())));
       spec.step = std::string(trimmed(std::string_view(spec.step).substr(0, when)));
     }
-    if (spec.step.empty()) return wrong(text, "no name stands behind 'as'");
+    if (spec.step.empty()) return wrong(text, fmt::format("no name stands behind '{}'", trimmed(named_by)));
   }
   if (const std::size_t requests = text.find(kRequests); requests != std::string_view::npos) {
     std::string_view spoken = text.substr(requests + kRequests.size());

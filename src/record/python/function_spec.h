@@ -37,6 +37,7 @@ struct FunctionSpec {
   std::string qualified;  ///< "Class.function", "outer.<locals>.inner"
   std::vector<Capture> captures;
   std::string step;                  ///< not empty: each call is a step, and how it is called (step_name())
+  bool says = false;                 ///< `step` only tells of the step that the call is a part of
   std::string step_when;             ///< not empty: only calls in which this number is not 0 are
   std::vector<RequestSpan> request;  ///< not empty: each call ends a request
   std::string request_when;          ///< not empty: only calls in which this number is not 0 are
@@ -49,8 +50,9 @@ inline constexpr std::size_t kMostSteps = 6;  ///< of a path, without its first 
 
 /// "module:Class.function(argument.path, name=len(argument.path), sum(argument.path), ones(argument.path),
 /// ns(argument.path))"; without parentheses only times are taken, without a name a number is called what was written. "
-/// as NAME" behind it makes each call a step of that name, see step_name(); " requests
-/// NAME=BEGIN..END,NAME=BEGIN..END/TOKENS" makes each the end of a request. Errors (Usage) say what is expected at
+/// as NAME" behind it makes each call a step of that name, see step_name(), " says NAME" only a range of that name,
+/// which tells of the step around it ("bs=8"); " requests NAME=BEGIN..END,NAME=BEGIN..END/TOKENS" makes each the end of
+/// a request. Errors (Usage) say what is expected at
 /// which place.
 Result<FunctionSpec> parse_function(std::string_view text);
 

@@ -10,7 +10,7 @@ namespace culprit::record::python {
 struct ReadySet {
   std::string_view name;    ///< "sglang": also what the title or command line of such a program holds
   std::string_view text;    ///< for parse_functions()
-  bool of_library = false;  ///< of any program that has loaded "lib<name>_python"
+  bool of_library = false;  ///< of any program that has loaded "lib<name>_python" of one of these
 };
 
 std::span<const ReadySet> ready_sets();

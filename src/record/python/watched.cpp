@@ -81,7 +81,7 @@ void Watched::close_all(perfetto::Writer& writer, Thread& thread) {
 
 void Watched::cut() {
   for (auto& [tid, thread] : threads_)
-    for (Open& call : thread.open) call.step = call.written = false;
+    for (Open& call : thread.open) call.named = call.step = call.written = false;
 }
 
 /// The innermost call ends.
@@ -89,7 +89,7 @@ void Watched::close(perfetto::Writer& writer, const Thread& thread, Ns at) {
   const Open& call = thread.open.back();
   if (!call.written) return;
   writer.slice_end(thread.track, at);
-  if (call.step) writer.slice_end(thread.track, at);
+  if (call.named) writer.slice_end(thread.track, at);
 }
 
 /// Room for threads to come: those in which nothing is open, and those that have ended.
@@ -223,15 +223,16 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
         writer, request_times(function.spec->request, std::span(names).first(all), std::span(numbers).first(all), at),
         std::max(begun_, since_), std::span(arguments).first(count));
   // The rest of a call that gave its thread away comes without numbers, and is no step of its own.
-  const bool step = !resumed && function.spec != nullptr && !function.spec->step.empty() &&
-                    all == function.spec->captures.size() && is_set(function.spec->step_when);
-  if (step) {
+  const bool named = !resumed && function.spec != nullptr && !function.spec->step.empty() &&
+                     all == function.spec->captures.size() && is_set(function.spec->step_when);
+  if (named) {
     std::string name = step_name(function.spec->step, std::span(names).first(all), std::span(numbers).first(all));
-    if (!is_step_name(name)) name = "step: " + name;
-    writer.slice_begin(thread.track, at, name, "step", std::span(arguments).first(count));
+    if (!function.spec->says && !is_step_name(name)) name = "step: " + name;
+    writer.slice_begin(thread.track, at, name, function.spec->says ? "annotation" : "step",
+                       std::span(arguments).first(count));
   }
   writer.slice_begin(thread.track, at, function.name, "python", std::span(arguments).first(count));
-  thread.open.push_back({record.value, step, true});
+  thread.open.push_back({record.value, named, named && !function.spec->says, true});
 }
 
 /// Of calls that began before it was watched only the end comes. One that ends takes with it what it called and of

@@ -63,7 +63,8 @@ class Watched {
   };
   struct Open {
     std::uint32_t function = 0;  ///< kCollection: of garbage
-    bool step = false;           ///< one lies around it
+    bool named = false;          ///< a range lies around it
+    bool step = false;           ///< which is one
     bool written = false;
   };
   struct Thread {

@@ -60,6 +60,8 @@ TEST(FunctionSpec, WhatIsNoFunctionIsRefused) {
                             "a:b(a,b,c,d,e,f,g,h,i)",
                             "a:b as ",
                             "a:b(c) as d when e",
+                            "a:b says ",
+                            "a:b(c) says {d}",
                             "a:b as d when e"}) {
     const auto spec = parse_function(wrong);
     ASSERT_FALSE(spec) << wrong;
@@ -74,6 +76,9 @@ TEST(FunctionSpec, WhatIsMissingAtTheEndIsNamed) {
     ASSERT_FALSE(spec) << text;
     EXPECT_NE(spec.error().what.find("no name stands behind 'as'"), std::string::npos) << spec.error().what;
   }
+  const auto says = parse_function("m:f(n) says");
+  ASSERT_FALSE(says);
+  EXPECT_NE(says.error().what.find("no name stands behind 'says'"), std::string::npos) << says.error().what;
   const auto requests = parse_function("m:f(n) requests ");
   ASSERT_FALSE(requests);
   EXPECT_NE(requests.error().what.find("stands behind 'requests'"), std::string::npos) << requests.error().what;
@@ -113,6 +118,12 @@ TEST(FunctionSpec, AListHasOneALine) {
   ASSERT_TRUE(when);
   EXPECT_EQ(when->step, "step {e}");
   EXPECT_EQ(when->step_when, "e");
+  const auto says = parse_function("c:d(e) says bs={e} when e");
+  ASSERT_TRUE(says);
+  EXPECT_TRUE(says->says);
+  EXPECT_FALSE(when->says);
+  EXPECT_EQ(says->step, "bs={e}");
+  EXPECT_EQ(says->step_when, "e");
   const auto wrong = parse_functions("a:b\nc\n");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().what.find("line 2"), std::string::npos);
@@ -140,7 +151,7 @@ TEST(ReadySets, AreListsOfFunctionsAndEachHasItsVersions) {
     std::set<std::string> texts;
     for (const FunctionSpec& function : *functions) EXPECT_TRUE(texts.insert(function.text).second) << function.text;
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"sglang", "torch", "vllm"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"sglang", "torch", "transformers", "vllm"}));
 }
 
 }  // namespace
