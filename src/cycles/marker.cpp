@@ -251,7 +251,7 @@ std::optional<Cutting> cut_by_marker(const Trace& trace, const SliceOrder& order
     cutting.device_time = on_gpu;
     const bool profiler_step = best->family->rank == MarkerRank::profiler_step;
     const bool step_word = best->family->rank == MarkerRank::step_word;
-    const bool at_end = best->family->rank == MarkerRank::once_per_step;
+    const bool at_end = best->family->rank == MarkerRank::once_per_step || best->family->rank == MarkerRank::input;
     double period = profiler_step ? confidence::kProfilerStep
                     : step_word   ? confidence::kStepWord
                     : at_end      ? confidence::kOncePerStep

@@ -106,6 +106,7 @@ MarkerRank marker_rank(std::string_view name) {
   if (name.starts_with("ProfilerStep#")) return MarkerRank::profiler_step;
   const std::string text = folded(name);
   if (has_any(text, {"optimizer.step", "step.end"})) return MarkerRank::once_per_step;
+  if (text.starts_with("dataloader bs=")) return MarkerRank::input;
   if (has_any(text, {"nccl",           "gloo",        "rccl",      "mpi:",     "compiledfxgraph",
                      "torch-compiled", "torchdynamo", "autograd",  "aten::",   "zero_grad",
                      "dataloader",     "c10d",        "fsdp::",    "epoch",    "layer",

@@ -20,6 +20,7 @@ std::string pattern_of(std::string_view name, char placeholder);
 /// How much a family looks like the marker of a step.
 enum class MarkerRank : std::uint8_t {
   denied,         ///< known to be a part of a step (a collective, a layer) or many steps (an epoch)
+  input,          ///< takes what a step works on ("dataloader bs=8")
   once_per_step,  ///< once in a step but not at its begin (optimizer, "step.end")
   unknown,
   step_word,      ///< "step", "iteration", "execute_..._context_..."

@@ -84,6 +84,24 @@ TEST(FindCycles, WhereNoWorkIsKnownStepsOfTrainingEndWithTheOptimizer) {
   }
 }
 
+TEST(FindCycles, WithoutAnOptimizerStepsEndWithTheNextInput) {
+  for (const bool trains : {false, true}) {
+    TraceMaker maker;
+    const TrackId thread = maker.thread(100, 1);
+    for (int s = 0; s < 4; ++s) {
+      maker.slice(thread, "annotation", "dataloader bs=16", s * 1000 + 100, 100);
+      maker.slice(thread, "python", "_BaseDataLoaderIter.__next__", s * 1000 + 100, 100);
+      if (trains) maker.slice(thread, "step", "step: Optimizer.step", s * 1000 + 600, 100);
+    }
+    const Found found = find(maker.trace());
+    EXPECT_EQ(found.cycles.anchor, trains ? "step: Optimizer.step" : "dataloader bs=N");
+    EXPECT_NEAR(found.cycles.period_confidence, 0.85, 1e-9);
+    ASSERT_EQ(found.cycles.cycles.size(), 3U);
+    EXPECT_EQ(found.cycles.cycles[0].begin, trains ? 700 : 200);
+    EXPECT_EQ(found.cycles.cycles[0].workload.batch, 16);
+  }
+}
+
 TEST(FindCycles, ProfilerStepsDelimitAndNumberCycles) {
   TraceMaker maker;
   Host host{maker, maker.thread(100, 1), maker.stream(0, 7)};

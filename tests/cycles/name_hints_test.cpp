@@ -22,6 +22,8 @@ TEST(MarkerRank, KnowsStepsAndTheirParts) {
   EXPECT_EQ(marker_rank("iteration 12"), MarkerRank::step_word);
   EXPECT_EQ(marker_rank("Optimizer.step#SGD.step"), MarkerRank::once_per_step);
   EXPECT_EQ(marker_rank("step.end[DECODE]"), MarkerRank::once_per_step);
+  EXPECT_EQ(marker_rank("dataloader bs=8"), MarkerRank::input);
+  EXPECT_EQ(marker_rank("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), MarkerRank::denied);
   EXPECT_EQ(marker_rank("nccl:all_reduce"), MarkerRank::denied);
   EXPECT_EQ(marker_rank("layer 3"), MarkerRank::denied);
   EXPECT_EQ(marker_rank("epoch 3"), MarkerRank::denied);

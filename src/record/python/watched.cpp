@@ -232,7 +232,7 @@ void Watched::begin(perfetto::Writer& writer, Thread& thread, const AgentRecord&
                        std::span(arguments).first(count));
   }
   writer.slice_begin(thread.track, at, function.name, "python", std::span(arguments).first(count));
-  thread.open.push_back({record.value, named, named && !function.spec->says, true});
+  thread.open.push_back({record.value, named, true, named && !function.spec->says});
 }
 
 /// Of calls that began before it was watched only the end comes. One that ends takes with it what it called and of

@@ -64,8 +64,8 @@ class Watched {
   struct Open {
     std::uint32_t function = 0;  ///< kCollection: of garbage
     bool named = false;          ///< a range lies around it
-    bool step = false;           ///< which is one
     bool written = false;
+    bool step = false;  ///< that range is one
   };
   struct Thread {
     perfetto::TrackUuid track = 0;
