@@ -100,7 +100,7 @@ accuracy-servers: build
 	@scripts/trial-pairs vllm sglang --kinds normal,cpu,second,normal,gil,bandwidth,quota,normal,clients,prompts,reader,normal,kv,log,disk --build build --json $(ACCURACY)/servers.json \
 	  --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
 	@scripts/accuracy-tables servers=$(ACCURACY)/servers.json
-	@scripts/trial-pairs training --kinds normal,cpu,input,normal,function,disk,quota,normal,gc,bandwidth,bursts,normal,signals,affinity,nice --build build --json $(ACCURACY)/training.json \
+	@scripts/trial-pairs training --kinds normal,cpu,input,normal,function,disk,quota,normal,gc,bandwidth,bursts,normal,signals,affinity,nice,batch,accumulate --build build --json $(ACCURACY)/training.json \
 	  --servers $(DIR) --serve $(or $(SERVE),$(DIR)/serve)
 	@scripts/accuracy-tables training=$(ACCURACY)/training.json
 

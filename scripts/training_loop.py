@@ -1,8 +1,9 @@
 """A training loop of PyTorch on the CPU for scripts/trial-pairs, run by a Python that has torch, and how it is started there.
 
-    training_loop.py LOG [input|function|gc]: writes a byte into LOG for each step, and does not end
+    training_loop.py LOG [input|function|gc|batch|accumulate]: writes a byte into LOG for each step, and does not end
 
-input: each sample takes long to make, in the loader's worker; function: a function of its own is called in each forward pass; gc: it collects garbage in each step.
+input: each sample takes long to make, in the loader's worker; function: a function of its own is called in each forward pass; gc: it collects garbage in each step; batch: its batches are
+twice as large; accumulate: each step sums the gradients of two batches.
 """
 
 import os
@@ -71,10 +72,12 @@ def main():
     model = Model()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with open(sys.argv[1], "wb", buffering=0) as log:
-        for x, y in torch.utils.data.DataLoader(Data(), batch_size=32, num_workers=1):
-            optimizer.zero_grad()
+        for number, (x, y) in enumerate(torch.utils.data.DataLoader(Data(), batch_size=64 if kind == "batch" else 32, num_workers=1)):
             torch.nn.functional.cross_entropy(model(x), y).backward()
+            if kind == "accumulate" and number % 2 == 0:
+                continue
             optimizer.step()
+            optimizer.zero_grad()
             if kind == "gc":
                 gc.collect()
             log.write(b".")

@@ -459,15 +459,14 @@ void add_record(CommandLine& app, Invocation& invocation) {
                    "other end, whatever ends that")
       ->check(in_range(0, 1e6))
       ->type_name("FD");
-  verb->add_option("--python", options->python,
-                   "watch a function of Python programs, also of running ones: "
-                   "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; one that "
-                   "another function makes: 'module:outer.<locals>.inner'; @FILE: one a line; may be repeated. "
-                   "' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
-                   "requests (docs/attach.md). Those of vLLM, SGLang, of training loops of PyTorch and of generation "
-                   "with transformers "
-                   "that matter are "
-                   "watched without being named")
+  verb->add_option(
+          "--python", options->python,
+          "watch a function of Python programs, also of running ones: "
+          "'module:Class.function(argument.path, name=len(argument.path), sum(argument.path))'; one that "
+          "another function makes: 'module:outer.<locals>.inner'; @FILE: one a line; may be repeated. "
+          "' as NAME' behind it makes calls steps, ' requests NAME=BEGIN..END' ends of "
+          "requests, ' says bs={NUMBER}' tells of the step (docs/attach.md). Those of vLLM, SGLang, of loops of "
+          "PyTorch and of generation with transformers that matter are watched without being named")
       ->type_name("FUNCTION");
   verb->add_option("-o,--output", options->output,
                    "the recording (default: culprit-NAME-DATE-TIME.pftrace; an existing file is never overwritten)")

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/saturating.h"
 #include "cycles/draft.h"
 #include "cycles/name_hints.h"
 #include "stats/quantile.h"
@@ -39,9 +40,11 @@ bool says_work(const model::Workload& workload) { return workload.batch >= 0 || 
 struct Range {
   SliceIndex slice = kNone;
   MarkerText text;
+  bool is_input = false;
 };
 
-/// The range of each cycle that says most of it: first one that tells the phase, then the earliest.
+/// The range of each cycle that says most of it: first one that tells the phase, then the earliest. Of inputs that a
+/// step takes one after the other (gradients are accumulated) all count.
 class Ranges {
  public:
   Ranges(const Trace& trace, std::size_t cycles) : trace_(trace), best_(cycles) {}
@@ -49,15 +52,21 @@ class Ranges {
   void add(std::uint32_t cycle, SliceIndex slice) {
     const StringId name = trace_.slices[slice].name;
     const auto [known, fresh] = texts_.try_emplace(name);
-    if (fresh) known->second = read_marker(trace_.strings[name]);
-    const MarkerText& text = known->second;
+    if (fresh)
+      known->second = {slice, read_marker(trace_.strings[name]),
+                       marker_rank(trace_.strings[name]) == MarkerRank::input};
+    const auto& [first, text, is_input] = known->second;
     const bool tells_phase = text.phase != model::Phase::other;
     if (!tells_phase && !says_work(text.workload)) return;
     Range& best = best_[cycle];
+    if (is_input && best.is_input) {
+      best.text.workload.batch = add_saturating(best.text.workload.batch, text.workload.batch);
+      return;
+    }
     const bool told = best.text.phase != model::Phase::other;
     const bool is_better =
         best.slice == kNone || (tells_phase == told ? stands_before(trace_, slice, best.slice) : tells_phase);
-    if (is_better) best = {slice, text};
+    if (is_better) best = {slice, text, is_input};
   }
 
   [[nodiscard]] const Range& of(std::size_t cycle) const { return best_[cycle]; }
@@ -65,7 +74,7 @@ class Ranges {
  private:
   const Trace& trace_;
   std::vector<Range> best_;
-  std::map<StringId, MarkerText> texts_;
+  std::map<StringId, Range> texts_;
 };
 
 /// Values of cycles of one phase, in order.

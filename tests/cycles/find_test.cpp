@@ -63,7 +63,7 @@ TEST(FindCycles, WhereNoWorkIsKnownStepsOfTrainingEndWithTheOptimizer) {
   for (int s = 0; s < 4; ++s) {
     maker.slice(thread, "python", "Tensor.backward", s * 1000 + 300, 200);
     maker.slice(thread, "step", "step: Optimizer.step", s * 1000 + 600, 100 + s);
-    maker.slice(thread, "python", "Optimizer.profile_hook_step.<locals>.wrapper", s * 1000 + 600, 100 + s);
+    maker.slice(thread, "python", "Optimizer.step", s * 1000 + 600, 100 + s);
   }
   const Found found = find(maker.trace());
   EXPECT_EQ(found.cycles.method, CycleMethod::marker);
@@ -100,6 +100,18 @@ TEST(FindCycles, WithoutAnOptimizerStepsEndWithTheNextInput) {
     EXPECT_EQ(found.cycles.cycles[0].begin, trains ? 700 : 200);
     EXPECT_EQ(found.cycles.cycles[0].workload.batch, 16);
   }
+}
+
+TEST(FindCycles, AllInputsOfAStepAreItsBatch) {
+  TraceMaker maker;
+  const TrackId thread = maker.thread(100, 1);
+  for (int s = 0; s < 4; ++s) {
+    for (int i = 0; i < 3; ++i) maker.slice(thread, "annotation", "dataloader bs=16", s * 1000 + 100 * i, 50);
+    maker.slice(thread, "step", "step: Optimizer.step", s * 1000 + 600, 100);
+  }
+  const Found found = find(maker.trace());
+  ASSERT_EQ(found.cycles.cycles.size(), 3U);
+  for (const model::Cycle& cycle : found.cycles.cycles) EXPECT_EQ(cycle.workload.batch, 48);
 }
 
 TEST(FindCycles, ProfilerStepsDelimitAndNumberCycles) {

@@ -52,8 +52,7 @@ inline constexpr std::size_t kMostSteps = 6;  ///< of a path, without its first 
 /// ns(argument.path))"; without parentheses only times are taken, without a name a number is called what was written. "
 /// as NAME" behind it makes each call a step of that name, see step_name(), " says NAME" only a range of that name,
 /// which tells of the step around it ("bs=8"); " requests NAME=BEGIN..END,NAME=BEGIN..END/TOKENS" makes each the end of
-/// a request. Errors (Usage) say what is expected at
-/// which place.
+/// a request. Errors (Usage) say what is expected at which place.
 Result<FunctionSpec> parse_function(std::string_view text);
 
 /// A list: one function a line; empty lines and lines that begin with '#' count for nothing. Errors name the line.

@@ -263,6 +263,9 @@ void Watched::take_function(const AgentRecord& record) {
   Function& function = functions_[record.value];
   function.name = repair_utf8(fields[0]);
   function.spec = spec_of(fields[3]);
+  const bool is_wrapper = function.spec != nullptr && function.spec->optional && !function.spec->step.empty() &&
+                          function.spec->qualified.find("<locals>") != std::string::npos;
+  if (is_wrapper) function.name = function.spec->step;  // of what it wraps: its own says nothing to anybody
   if (function.spec != nullptr) found_.insert(function.spec->text);
 }
 

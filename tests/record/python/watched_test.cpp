@@ -283,6 +283,33 @@ TEST_F(Agent, OnlyWhatWasAskedForIsMissing) {
   EXPECT_EQ(watched->malformed(), 3U);
 }
 
+TEST_F(Agent, WhatACallSaysOfItsStepIsNone) {
+  specs = {FunctionSpec{}};
+  specs[0].text = "m:f";
+  specs[0].step = "bs=8";
+  for (const bool says : {true, false}) {
+    specs[0].says = says;
+    const Ns begin = monotonic_now();
+    put(CULPRIT_AGENT_BEGIN, begin);
+    put(CULPRIT_AGENT_GC_BEGIN, begin + 2, {}, 1);
+    put(CULPRIT_AGENT_GC_END, begin + 4, {}, 1);
+    put(CULPRIT_AGENT_END, begin + 9);
+    watched->read(*writer, monotonic_now());
+    EXPECT_EQ(watched->new_steps(), says ? 0U : 1U);
+  }
+  EXPECT_TRUE(writer->close().ok());
+  const test::Recording recording = test::read_recording(folder.path("run.pftrace"));
+  const auto is_one = [&](std::string_view name, std::string_view category, std::uint64_t duration) {
+    const auto found = recording.named(name);
+    ASSERT_EQ(found.size(), 1U) << name;
+    EXPECT_EQ(found[0].category, category);
+    EXPECT_EQ(found[0].end - found[0].begin, duration);
+  };
+  is_one("bs=8", "annotation", 9);
+  is_one("step: bs=8", "step", 9);
+  for (const test::RecordedSlice& slice : recording.named("gc generation 1")) EXPECT_EQ(slice.end - slice.begin, 2U);
+}
+
 TEST_F(Agent, AFunctionWhoseNameWasLostShiftsNoOther) {
   const Ns begin = monotonic_now() - kSecond;
   put(CULPRIT_AGENT_FUNCTION, begin, "h\0a.py\0002\0m:h"sv, 2);
