@@ -54,13 +54,14 @@ std::string title_of(std::int64_t pid) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   for (char& c : text) c = c == '\0' ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  // Of an environment that has the name of a server.
   std::size_t word = 0;
-  for (int i = 0; i < 2; ++i) {
-    const std::size_t end = std::min(text.find(' ', word), text.size());
-    const std::size_t slash = std::string_view(text).substr(0, end).rfind('/');
-    const std::size_t folders = slash == std::string_view::npos || slash < word ? 0 : slash + 1 - word;
-    text.erase(word, folders);
-    word = std::min(end - folders + 1, text.size());
+  for (const bool is_program : {true, false}) {
+    const std::string_view path = std::string_view(text).substr(word, text.find(' ', word) - word);
+    const std::size_t folders = path.rfind('/') + 1;
+    const bool is_installed = path.substr(0, folders).ends_with("/bin/");
+    if (is_program || is_installed) text.erase(word, folders);
+    word = std::min(text.find(' ', word), text.size() - 1) + 1;
   }
   return text;
 }

@@ -16,7 +16,7 @@ bool runs_python(std::int64_t pid);
 bool has_loaded(std::int64_t pid, std::initializer_list<std::string_view> beginnings);
 
 /// Its command line or title, whatever it calls itself; lower case, blanks between the words. Without the folders of
-/// the program and of its first argument, a script: an environment that has the name of a server runs other programs.
+/// the program, and of a script in a "bin": an environment that has the name of a server runs other programs.
 std::string title_of(std::int64_t pid);
 
 /// The threads that it has now: their ids in the process's own pid namespace, and those that the kernel has for us.
