@@ -490,7 +490,7 @@ void add_record(CommandLine& app, Invocation& invocation) {
       "some 230 ns more with scheduling alone, 470 ns more with deep, 240 ns more with watch (900 ns by themselves; "
       "perf sched record: 570 ns more); a system call 99 ns more with --every-call, 15 ns more with watch, which looks "
       "in windows only. Answers per second lost with watch and with deep: redis 1.6 and 7.0 %, nginx 4.8 and "
-      "9.7 %, postgres 5.1 and 11.1 %; steps of SGLang 1.6 and 7.7 % (docs/record.md has intervals, other machines "
+      "9.7 %, postgres 5.1 and 11.1 %; steps of SGLang 0.6 and 5.3 % (docs/record.md has intervals, other machines "
       "and vLLM).\n\n"
       "Examples:\n"
       "  culprit record -p 4711 --duration 10s -o normal.pftrace\n"
