@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training loops of PyTorch and generation with transformers, whose steps are recorded without being named: on a package of the same names, which `make test-real` does with the real one.
+"""Training loops of PyTorch and generation with transformers, whose steps are recorded without being named: on packages of the same names (scripts/trial-pairs trains with the real PyTorch).
 
     attach_library_test.py --bin BUILD_DIR [unittest options]
 """

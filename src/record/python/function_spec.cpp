@@ -165,7 +165,7 @@ Result<FunctionSpec> parse_function(std::string_view text) {
   for (const std::string_view word : {"as", "says"})
     if (text.ends_with(fmt::format(" {}", word))) return wrong(text, fmt::format("no name stands behind '{}'", word));
   if (text.ends_with(" requests")) return wrong(text, "no NAME=BEGIN..END stands behind 'requests'");
-  spec.says = text.find(kSays) != std::string_view::npos;
+  spec.says = text.find(kSays) < text.find(kAs);
   const std::string_view named_by = spec.says ? kSays : kAs;
   if (const std::size_t as = text.find(named_by); as != std::string_view::npos) {
     spec.step = std::string(trimmed(text.substr(as + named_by.size())));

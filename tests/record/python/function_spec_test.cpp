@@ -124,6 +124,10 @@ TEST(FunctionSpec, AListHasOneALine) {
   EXPECT_FALSE(when->says);
   EXPECT_EQ(says->step, "bs={e}");
   EXPECT_EQ(says->step_when, "e");
+  const auto both = parse_function("c:d(e) as step that says {e}");
+  ASSERT_TRUE(both);
+  EXPECT_FALSE(both->says);
+  EXPECT_EQ(both->step, "step that says {e}");
   const auto wrong = parse_functions("a:b\nc\n");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().what.find("line 2"), std::string::npos);

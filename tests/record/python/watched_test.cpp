@@ -307,7 +307,9 @@ TEST_F(Agent, WhatACallSaysOfItsStepIsNone) {
   };
   is_one("bs=8", "annotation", 9);
   is_one("step: bs=8", "step", 9);
-  for (const test::RecordedSlice& slice : recording.named("gc generation 1")) EXPECT_EQ(slice.end - slice.begin, 2U);
+  const auto collections = recording.named("gc generation 1");
+  ASSERT_EQ(collections.size(), 2U);
+  for (const test::RecordedSlice& slice : collections) EXPECT_EQ(slice.end - slice.begin, 2U);
 }
 
 TEST_F(Agent, AFunctionWhoseNameWasLostShiftsNoOther) {
