@@ -1,7 +1,6 @@
 #include "ab/device_queue.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "core/text.h"
 #include "record/collector/collector.h"
 #include "record/collector/kernel_text.h"
+#include "record/collector/pid_namespace.h"
 
 namespace culprit::ab {
 
@@ -95,12 +95,7 @@ bool are_seen(const std::vector<DeviceSight>& sides) {
          std::ranges::any_of(sides, [](const DeviceSight& side) { return static_cast<bool>(side.view); });
 }
 
-DeviceFiles own_device_files() {
-  // The number of the first pid namespace is fixed by the kernel (PROC_PID_INIT_INO).
-  constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;
-  struct stat space {};
-  return {"", stat("/proc/self/ns/pid", &space) == 0 && space.st_ino == kFirstPidNamespace};
-}
+DeviceFiles own_device_files() { return {"", record::in_first_pid_namespace()}; }
 
 DeviceSight device_sight(const std::vector<pid_t>& processes, const DeviceFiles& files) {
   const auto shown = std::make_shared<std::vector<Shown>>();

@@ -107,7 +107,7 @@ ProgramText declare(CommandLine& command_line, Invocation& invocation) {
   program.footer =
       "'culprit VERB --help' or 'culprit help VERB' explains a verb.\n\n"
       "Exit codes:\n  0  fine\n  1  a difference (only with --fail-on)\n  2  bad usage\n  3  bad input\n"
-      "  4  missing permission or device\n  5  undecided (only with --fail-on)\n";
+      "  4  missing permission or device\n  5  not comparable, or undecided (only with --fail-on)\n";
   return program;
 }
 

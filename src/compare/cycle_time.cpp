@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "compare/series.h"
@@ -132,11 +133,14 @@ std::vector<double> means_of_recordings(const RecordedTimes& side) {
 std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std::uint16_t> rank) {
   const std::vector<bool> whole = model::whole_periods(cycles);
   std::map<std::uint32_t, StepTime> steps;
-  std::map<std::uint32_t, WorkClass> works;
+  std::map<std::uint32_t, std::pair<WorkClass, std::int64_t>> works;  // and its batch
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const model::Cycle& cycle = cycles.cycles[i];
     if (!whole[i]) continue;
-    if (WorkClass& work = works[cycle.number]; work == WorkClass()) work = work_class(cycle.workload, cycle.phase);
+    if (auto& [work, batch] = works[cycle.number]; work == WorkClass()) {
+      work = work_class(cycle.workload, cycle.phase);
+      batch = cycle.workload.batch;
+    }
     if (rank && cycle.rank != *rank) continue;
     const auto time = static_cast<double>(time_of(cycle, cycles.anchor_given));
     StepTime& step =
@@ -149,7 +153,7 @@ std::vector<StepTime> step_times(const model::Cycles& cycles, std::optional<std:
   std::vector<StepTime> times;
   times.reserve(steps.size());
   for (auto& [number, step] : steps) {
-    step.work = works[number];
+    std::tie(step.work, step.batch) = works[number];
     times.push_back(step);
   }
   return times;

@@ -27,6 +27,7 @@ struct StepTime {
   std::uint32_t recording = 0;  ///< of its side
   Ns begin = 0;                 ///< of the first rank's
   double prompts = 0;           ///< that it computes; 0: not known
+  std::int64_t batch = -1;      ///< requests, or samples; -1: not known
 };
 
 /// One per number of a cycle, ascending: ranks of one step are no replicates. Partial and warm-up cycles, and the last

@@ -70,7 +70,7 @@ std::vector<model::CycleTimeOutcome> judge_phases(const std::array<StepsOfSide, 
       std::vector<WorkedTime> steps;
       for (const StepTime& t : times)
         if ((how.forget && t.guessed ? model::Phase::other : t.phase) == phase)
-          steps.push_back({t.work, t.*judged.time, t.recording, t.prompts});
+          steps.push_back({t.work, t.*judged.time, t.recording, t.prompts, t.batch});
       return steps;
     };
     std::array steps = {of_phase(sides[0].times), of_phase(sides[1].times)};

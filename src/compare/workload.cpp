@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <optional>
 
 namespace culprit::compare {
 
@@ -37,9 +38,21 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-std::string most_often(const Classes& classes) {
+/// The batch of all steps of the class on the sides that have some; -1: they differ, or one is not known.
+std::int64_t batch_of_all(const std::array<std::span<const WorkedTime>, 2>& sides, const WorkClass& work) {
+  std::optional<std::int64_t> batch;
+  for (const std::span<const WorkedTime>& side : sides)
+    for (const WorkedTime& step : side)
+      if (step.work == work && batch.value_or(step.batch) != step.batch)
+        return -1;
+      else if (step.work == work)
+        batch = step.batch;
+  return batch.value_or(-1);
+}
+
+std::string most_often(const Classes& classes, const std::array<std::span<const WorkedTime>, 2>& sides) {
   const auto most = std::ranges::max_element(classes, {}, [](const auto& c) { return c.second.size(); });
-  return most == classes.end() ? std::string() : work_text(most->first);
+  return most == classes.end() ? std::string() : work_text(most->first, batch_of_all(sides, most->first));
 }
 
 double number_of(std::int32_t requests) {
@@ -135,7 +148,7 @@ WorkClass work_class(const model::Workload& workload, model::Phase phase) {
   return {};
 }
 
-std::string work_text(const WorkClass& work) {
+std::string work_text(const WorkClass& work, std::int64_t batch) {
   // Whole numbers of a class whose middle is `at` steps behind `from`.
   const auto span = [](double from, double at, double steps, std::string_view what) {
     const double least = std::ceil(from * std::exp2((at - 0.5) / steps));
@@ -145,7 +158,9 @@ std::string work_text(const WorkClass& work) {
   };
   std::string text;
   const std::string_view one = work.of_training ? "sample" : "request";
-  if (work.requests > kExact)
+  if (work.requests > kExact && batch > 0)
+    text = fmt::format("{} {}s", batch, one);
+  else if (work.requests > kExact)
     text = span(kExact, work.requests - kExact, kRequestSteps, one);
   else if (work.requests >= 0)
     text = fmt::format("{} {}{}", work.requests, one, work.requests == 1 ? "" : "s");
@@ -177,7 +192,7 @@ MatchedWork match_work(std::span<const WorkedTime> base, std::span<const WorkedT
     }
   for (std::size_t s = 0; s < 2; ++s)
     if (all[s] > 0) result.all_ns[s] /= static_cast<double>(all[s]);
-  for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s]);
+  for (std::size_t s = 0; s < 2; ++s) result.most_often[s] = most_often(classes[s], sides);
   for (std::size_t s = 0; s < 2; ++s) result.prompt_tokens[s] = tokens(classes[s], &WorkClass::tokens);
   for (std::size_t s = 0; s < 2; ++s) result.looked_back[s] = tokens(classes[s], &WorkClass::cached);
   for (std::size_t s = 0; s < 2; ++s) result.requests[s] = requests(classes[s]);

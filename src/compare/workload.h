@@ -33,16 +33,17 @@ WorkClass work_class(const model::Workload& workload, model::Phase phase);
 /// Prompts that a step computes, all or in part; 0: not known, or none.
 double prompts_of(const model::Workload& workload, model::Phase phase);
 
-/// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens", "28 to 33 samples". Empty for the class of which
-/// nothing is known.
-std::string work_text(const WorkClass& work);
+/// "4 requests", "11 to 13 requests with 108 to 152 prompt tokens", "28 to 33 samples", of a known `batch` "32
+/// samples". Empty for the class of which nothing is known.
+std::string work_text(const WorkClass& work, std::int64_t batch = -1);
 
 /// Time of one step and what it worked on.
 struct WorkedTime {
   WorkClass work;
   double time = 0;
   std::uint32_t recording = 0;
-  double prompts = 0;  ///< that it computes; 0: not known
+  double prompts = 0;       ///< that it computes; 0: not known
+  std::int64_t batch = -1;  ///< requests, or samples, exactly; -1: not known
 };
 
 /// Steps of one phase of both sides, without those whose like the other side lacks.
@@ -52,9 +53,10 @@ struct MatchedWork {
   /// As how many each time counts, at most 1: where a class of few steps of a side weighs as its many of the other do.
   std::array<double, 2> counts_as{1, 1};
   std::array<std::size_t, 2> left_out{};
-  std::set<WorkClass> classes;            ///< that both sides have
-  std::array<std::string, 2> most_often;  ///< work_text() of the steps; empty where a side knows of none
-  bool mix_differs = false;               ///< shares of a class differ by more than a tenth and two standard errors
+  std::set<WorkClass> classes;  ///< that both sides have
+  /// work_text() of the steps, of a batch where all of that class have it; empty where a side knows of none.
+  std::array<std::string, 2> most_often;
+  bool mix_differs = false;  ///< shares of a class differ by more than a tenth and two standard errors
   /// Of the steps of a side that would have to work on something else to be alike, less twice what chance makes of it.
   double other_share = 0;
   std::array<double, 2> all_ns{};         ///< mean of all steps, also of those left out

@@ -187,7 +187,10 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
         format_duration(std::max(0.0, behind->rise()))));
   // What shares a core, a cache or the limit of a clock with others is slower while it runs.
   if (const Sides on_cpu = evidence.step()->on_cpu; named && on_cpu.ratio() > kSlowerBeside) {
-    verdict.impact_ns = spins ? std::min(siblings.rise(), on_cpu.rise()) : verdict.impact_ns + on_cpu.rise();
+    // They can have cost it no more than the time that it ran beside them.
+    const double beside_them = is_share ? on_cpu.with : std::min(others, 1.0) * on_cpu.with;
+    verdict.impact_ns =
+        spins ? std::min(siblings.rise(), on_cpu.rise()) : verdict.impact_ns + std::min(on_cpu.rise(), beside_them);
     verdict.work_ratio = on_cpu.ratio();
     verdict.evidence.push_back(fmt::format("Beside them its threads took {} on CPUs{}", instead_each(evidence, on_cpu),
                                            queued ? ", too" : ""));

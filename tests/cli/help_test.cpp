@@ -61,7 +61,7 @@ TEST(Help, NamesTheExitCodes) {
                                                "  2  bad usage\n"
                                                "  3  bad input\n"
                                                "  4  missing permission or device\n"
-                                               "  5  undecided (only with --fail-on)\n"));
+                                               "  5  not comparable, or undecided (only with --fail-on)\n"));
 }
 
 TEST(Help, WordsAreNotBroken) {

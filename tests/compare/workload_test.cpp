@@ -106,6 +106,21 @@ TEST(MatchWork, OtherWorkIsLeftOutAndNamed) {
   EXPECT_TRUE(m.mix_differs);
 }
 
+TEST(MatchWork, ABatchThatAllStepsOfItsClassHaveIsToldExactly) {
+  const auto of_batch = [](std::int64_t batch, std::size_t n) {
+    Workload w;
+    w.batch = batch;
+    return std::vector<WorkedTime>(n, {.work = work_class(w, Phase::train_step), .time = 100, .batch = batch});
+  };
+  const auto twice = match_work(of_batch(64, 9), of_batch(128, 9));
+  EXPECT_EQ(twice.most_often[0], "64 samples");
+  EXPECT_EQ(twice.most_often[1], "128 samples");
+  const auto others = match_work(of_batch(64, 9) + of_batch(63, 1), of_batch(128, 9));
+  EXPECT_EQ(others.most_often[0], "59 to 69 samples") << "the last one of a round is smaller, and of the same class";
+  const auto alike = match_work(of_batch(64, 9), of_batch(65, 9));
+  EXPECT_EQ(alike.most_often[0], alike.most_often[1]) << "these are held against each other, so they are told as one";
+}
+
 TEST(MatchWork, SaysHowLongPromptsAreAndWhetherContextsAreKnown) {
   const auto step = [](std::int64_t tokens, Phase phase, std::int64_t cached = -1) {
     Workload w;

@@ -89,6 +89,15 @@ TEST(CpuBeside, OfManyThatLiveShortTheOneThatHadMostIsNamed) {
   EXPECT_THAT(diagnose(c)[0].evidence, testing::Not(testing::Contains(testing::HasSubstr("dd"))));
 }
 
+TEST(CpuBeside, WhatTookFewCpusCannotHaveSlowedWhatRanWithoutIt) {
+  RunComparison c = beside("grep", {0, 0.4});
+  set_step(c, {40, 50}, {1, 5}, {0, 0});
+  ASSERT_THAT(causes(c), Contains(kOthers));
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 14e6, 1) << "what it waited longer, and all that it ran longer";
+  set_step(c, {40, 70}, {1, 5}, {0, 0});
+  EXPECT_NEAR(diagnose(c)[0].impact_ns, 4e6 + 0.4 * 70e6, 1) << "it ran beside it for two fifths of the time at most";
+}
+
 TEST(CpuBeside, AProgramThatHidesBehindSuchANameIsOne) {
   for (const char* name : {"kdevtmpfsi", "kswapd0x", "rcu_bench"})
     EXPECT_THAT(causes(beside(name, {0, 0.9})), ElementsAre(kOthers)) << name;

@@ -235,6 +235,15 @@ class Limits(record_test.Case):
         self.assertEqual(summary["steps"], places)
         self.assertLess(took - summary["duration_ns"] / 1e9, 6, "0.1 s for each of 120 places")
 
+    def test_where_processes_have_other_numbers_than_the_kernel_marks_are_refused(self):
+        own = ["unshare", "--fork", "--pid", "--mount-proc"]
+        if subprocess.run([*own, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no pid namespace may be made here")
+        done = subprocess.run([*own, os.path.join(ARGS.bin, "culprit"), "record", "--collect", "annotate", "-o", self.path(), "--", "true"], capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("a pid namespace of its own", done.stderr)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)

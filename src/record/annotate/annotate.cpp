@@ -25,6 +25,7 @@
 #include "record/annotate/slow_close.h"
 #include "record/collector/file_end.h"
 #include "record/collector/mappings.h"
+#include "record/collector/pid_namespace.h"
 #include "record/collector/step_name.h"
 #include "record/collector/target_file.h"
 
@@ -127,6 +128,7 @@ Error no_privilege(const std::string& what, int code) {
 }
 
 Status AnnotateCollector::load() {
+  if (Status own = needs_first_pid_namespace(); !own) return own;
   libbpf_set_print(nullptr);
   skeleton_ = annotate_bpf__open();
   if (skeleton_ == nullptr) return no_privilege("cannot open the probes", errno);

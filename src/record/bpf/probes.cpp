@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +30,7 @@
 #include "record/bpf/program_info.h"
 #include "record/bpf/stacks_apart.h"
 #include "record/collector/collector.h"
+#include "record/collector/pid_namespace.h"
 
 namespace culprit::record::bpf {
 
@@ -38,11 +38,10 @@ namespace {
 
 constexpr Ns kLongestConsume =
     50'000'000;  // when more comes than can be handled, the rest of the recorder has its turn
-constexpr std::size_t kBetweenLooks = 1024;         // records between two looks at the clock
-constexpr Ns kMeasured = 100'000'000;               // of the cost of the programs, then
-constexpr Ns kUnmeasured = 1'900'000'000;           // of nothing
-constexpr Ns kLastSwitches = 1'000'000'000;         // a process that ended may wait for a CPU to leave it
-constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h, fixed by the kernel's interface
+constexpr std::size_t kBetweenLooks = 1024;  // records between two looks at the clock
+constexpr Ns kMeasured = 100'000'000;        // of the cost of the programs, then
+constexpr Ns kUnmeasured = 1'900'000'000;    // of nothing
+constexpr Ns kLastSwitches = 1'000'000'000;  // a process that ended may wait for a CPU to leave it
 
 std::string text_of(int code) { return std::generic_category().message(code); }
 
@@ -125,10 +124,7 @@ struct Probes::State {
 };
 
 Status Probes::State::load() {
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) == 0 && space.st_ino != kInitialPidNamespace)
-    return environment_error("this process is in a pid namespace of its own, the kernel's ids mean other processes",
-                             "eBPF", "run culprit on the host, or in a container with the host's pid namespace");
+  if (Status own = needs_first_pid_namespace(); !own) return own;
   libbpf_set_print(nullptr);
   btf* kernel = btf__load_vmlinux_btf();
   if (kernel == nullptr) return no_privilege("cannot read the kernel's BTF (/sys/kernel/btf/vmlinux)", errno);

@@ -17,6 +17,7 @@
 
 #include "core/text.h"
 #include "record/collector/kernel_text.h"
+#include "record/collector/pid_namespace.h"
 #include "record/doctor/checks.h"
 
 namespace culprit::record {
@@ -106,10 +107,7 @@ Attempts make_attempts() {
   a.load_program = try_load_program();
   a.open_perf = try_perf();
   a.promptness = Prompt().promptness();
-  // The number of the first pid namespace is fixed by the kernel (PROC_PID_INIT_INO).
-  struct stat space {};
-  constexpr std::uint64_t kFirstPidNamespace = 0xEFFFFFFC;
-  a.first_pid_namespace = stat("/proc/self/ns/pid", &space) != 0 || space.st_ino == kFirstPidNamespace;
+  a.first_pid_namespace = in_first_pid_namespace();
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) a.locked_memory = limit.rlim_cur;
   char folder[4096];

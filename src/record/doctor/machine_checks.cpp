@@ -174,7 +174,8 @@ void permission_checks(const Collecting& add, const std::string& root, const Att
                 "sudo sysctl kernel.yama.ptrace_scope=0, or start the program with culprit record -- COMMAND");
   else
     add.missing("permissions.ptrace", "attaching to running programs (ptrace)",
-                "yama.ptrace_scope=3: nobody, until reboot", "start the program with culprit record -- COMMAND");
+                "yama.ptrace_scope=3: nobody, until reboot",
+                "reboot with a lower kernel.yama.ptrace_scope; steps marked with culprit_annotate.h or NVTX need none");
 
   constexpr std::uint64_t kEnough = std::uint64_t{64} << 20;
   const auto version = version_of(read_word(root + "/proc/sys/kernel/osrelease"));
