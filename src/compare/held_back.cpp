@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "compare/bystanders.h"
 #include "compare/cycle_time.h"
 #include "compare/host_changes.h"
 #include "compare/other_load.h"
 #include "core/units.h"
+#include "stats/quantile.h"
 
 namespace culprit::compare {
 
@@ -43,7 +47,9 @@ WaitedLonger waited_longer(const model::HostChanges& host, std::size_t side) {
 
 bool was_held_back(const model::HostChanges& host, std::size_t side, double least) {
   constexpr double kMuch = 0.1;
-  constexpr double kFelt = 0.4;  // CPUs
+  constexpr double kFelt = 0.4;      // CPUs
+  constexpr double kFewCpus = 0.35;  // who spins leaves others little, and waits for its own threads behind them
+  constexpr double kFarLonger = 0.3;
   const WaitedLonger longer = waited_longer(host, side);
   if (longer.for_others >= std::max(kMuch, least)) return true;
   const auto more = [&](const model::HostChange& c) {
@@ -52,6 +58,7 @@ bool was_held_back(const model::HostChanges& host, std::size_t side, double leas
   double cpus = 0;
   for (const model::HostChange& other : host.beside) cpus += more(other);
   if (cpus >= kFelt && longer.in_all >= kMuch) return true;
+  if (cpus >= kFewCpus && longer.in_all >= kFarLonger) return true;
   double throttled = 0;
   for (const model::HostChange& counter : host.counters)
     if (counter.what == kThrottledTime) throttled = more(counter);
@@ -124,6 +131,52 @@ bool may_be_slower_by_work(const model::RunComparison& result, std::size_t side,
   });
 }
 
+/// Of a step whatever it works on, in the mean: of the thread that runs them, and of that what it did not sleep.
+std::array<double, 2> taken_and_awake(const model::HostEvidence& side) {
+  std::array<double, 2> times{};
+  double steps = 0;
+  for (std::size_t p = 0; p < side.cycles.size(); ++p) {
+    const double awake = side.step->on_cpu[p] + side.step->runnable[p];
+    times[0] += awake + side.step->blocked[p];
+    times[1] += awake;
+    steps += static_cast<double>(side.cycles[p]);
+  }
+  for (double& time : times) time = steps > 0 ? time / steps : 0;
+  return times;
+}
+
+/// Few long steps decide neither a typical step nor a mean, but fill most of the time where there is one after the
+/// other: then in most stretches of the side fewer steps begin than in hardly any of the other.
+std::string fewer_most_of_the_time(const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side) {
+  constexpr std::size_t kFewestStretches = 8;
+  constexpr double kFew = 0.7;     // of the steps; two recordings of the same, minutes apart, have more
+  constexpr double kHardly = 0.1;  // of the other side's stretches
+  std::array<std::vector<double>, 2> steps;
+  std::array<double, 2> mean{};
+  std::array<double, 2> typical{};
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (const model::Stretch& stretch : evidence[s]->stretches) steps[s].push_back(stretch.steps);
+    if (steps[s].size() < kFewestStretches) return {};
+    std::ranges::sort(steps[s]);
+    mean[s] = std::reduce(steps[s].begin(), steps[s].end()) / static_cast<double>(steps[s].size());
+    typical[s] = stats::quantile_of_sorted(std::span<const double>(steps[s]), 0.5);
+  }
+  const std::vector<double>& mine = steps.at(side);
+  const double hardly = stats::quantile_of_sorted(std::span<const double>(steps.at(1 - side)), kHardly);
+  const auto below = std::ranges::lower_bound(mine, hardly) - mine.begin();
+  if (mean.at(side) > kFew * mean.at(1 - side) || typical.at(side) > kFew * typical.at(1 - side) ||
+      static_cast<double>(below) <= kMostly * static_cast<double>(mine.size()))
+    return {};
+  // Whoever is asked for less sleeps longer.
+  const std::array longer = {taken_and_awake(*evidence.at(side)), taken_and_awake(*evidence.at(1 - side))};
+  const double rise = longer[0][0] - longer[1][0];
+  if (rise <= 0 || longer[0][1] - longer[1][1] < kMostly * rise) return {};
+  return fmt::format(
+      "In most half seconds the {} did fewer steps than the {} in nine of ten, {:.3g} instead of {:.3g} in the median, "
+      "while others took its CPUs; by how much a step is longer is not decided",
+      model::kSideNames.at(side), model::kSideNames.at(1 - side), typical.at(side), typical.at(1 - side));
+}
+
 bool is_shown(const std::vector<model::CycleTimeOutcome>& outcomes, model::Outcome outcome) {
   return std::ranges::find(outcomes, outcome, &model::CycleTimeOutcome::outcome) != outcomes.end();
 }
@@ -163,7 +216,7 @@ std::string why_slower(const model::RunComparison& result, const std::vector<mod
   const double longer = surely_longer(mine, others);
   // One stall among many steps is most of the time when it is longer than all of them.
   const bool mostly = mine.for_cpu >= kMostly * mine.all || typically_longer(periods, weights, side) >= kTypical;
-  if (longer == 0 || !mostly) return {};
+  if (longer == 0 || !mostly) return fewer_most_of_the_time(evidence, side);
   return fmt::format(
       "On the average a step of the {} waited {} instead of {} for a CPU, by which it is {:.0f} % longer at least; by "
       "how much in all is not decided",

@@ -38,7 +38,8 @@ std::string why_later(const model::RunComparison& result, const std::vector<mode
 /// Of a side that was held back, whose period (time until the next step) was judged with that known: a sentence where
 /// its steps take longer. Either their period is shown to, or they waited longer for a CPU than those of recordings of
 /// the same do (surely_longer), typical ones too, and not only a few that were held up, unless half of the steps work
-/// on something else, and more of it. Empty where neither is so, or where a phase is shown to be the other way round.
+/// on something else, and more of it; or it did far fewer of them in most half seconds than the other side in hardly
+/// any. Empty where none of it is so, or where a phase is shown to be the other way round.
 std::string why_slower(const model::RunComparison& result, const std::vector<model::CycleTimeOutcome>& periods,
                        const std::array<const model::HostEvidence*, 2>& evidence, std::size_t side);
 

@@ -1,6 +1,6 @@
 // The rules. To add one: write a function that looks at the evidence and adds a verdict when it is sure, put it into
-// the table of its family (one file each), and say in docs/verdicts-rules.md what it asks for. A rule for something is no
-// rule against something else: what explains the same time twice is sorted out behind all of them (diagnose.cpp).
+// the table of its family (one file each), and say in docs/verdicts-rules.md what it asks for. A rule for something is
+// no rule against something else: what explains the same time twice is sorted out behind all of them (diagnose.cpp).
 //
 // Every rule asks for two things: that something in the world changed (others took CPUs, a clock fell), and that the
 // program felt it (its threads waited longer for a CPU, its kernels took longer). Either alone is no verdict.

@@ -80,6 +80,52 @@ TEST(WhySlower, FewStepsSayNothing) {
   EXPECT_EQ(pair.why(), "");
 }
 
+/// Half seconds in which so many steps began.
+void add_stretches(model::HostEvidence& side, std::vector<double> steps) {
+  for (const double n : steps) side.stretches.push_back({.others = 0, .steps = n, .period_ns = 0.5e9});
+}
+
+/// Most steps are as long as ever, and long ones lie between them: in most half seconds there are few.
+HostPair stalled() {
+  HostPair pair;
+  pair.candidate = {};
+  add(pair.candidate, kDecode, 100, 25e6, 2e6);
+  pair.periods.front().change = 0.02;
+  add_stretches(pair.base, {12, 12, 11, 13, 13, 14, 14, 16, 14, 14, 15, 18, 19, 19, 19, 15});
+  add_stretches(pair.candidate, {2, 0, 1, 1, 7, 9, 8, 1, 0, 2, 10, 16, 21, 5, 13, 4});
+  return pair;
+}
+
+TEST(WhySlower, FewStepsInMostOfTheTimeSaySo) {
+  HostPair pair = stalled();
+  EXPECT_EQ(pair.why(),
+            "In most half seconds the candidate did fewer steps than the baseline in nine of ten, 4.5 instead of 14 in "
+            "the median, while others took its CPUs; by how much a step is longer is not decided");
+  std::swap(pair.base, pair.candidate);
+  EXPECT_EQ(pair.why(), "");
+  EXPECT_NE(why_slower(pair.result, pair.periods, {&pair.base, &pair.candidate}, 0), "");
+}
+
+TEST(WhySlower, FewStepsInSomeOfTheTimeAreNoMeasure) {
+  HostPair pair = stalled();
+  pair.candidate.stretches.clear();
+  add_stretches(pair.candidate, {2, 0, 1, 1, 12, 14, 15, 1, 0, 2, 12, 16, 21, 14, 13, 12});
+  EXPECT_EQ(pair.why(), "") << "half of it";
+  pair.candidate.stretches.clear();
+  add_stretches(pair.candidate, {11, 10, 11, 11, 10, 11, 10, 11, 10, 11, 10, 11, 11, 10, 11, 10});
+  EXPECT_EQ(pair.why(), "") << "a quarter fewer, as two recordings of the same may have";
+  pair.candidate.stretches.resize(7);
+  for (model::Stretch& stretch : pair.candidate.stretches) stretch.steps = 1;
+  EXPECT_EQ(pair.why(), "") << "three and a half seconds";
+}
+
+TEST(WhySlower, WhoSleepsMostOfTheTimeIsAskedForLess) {
+  HostPair pair = stalled();
+  pair.candidate.step->on_cpu[kDecode] = 100 * 12e6;
+  pair.candidate.step->blocked[kDecode] = 100 * 13e6;
+  EXPECT_EQ(pair.why(), "");
+}
+
 TEST(WhySlower, APhaseThatIsShownToBeFasterContradicts) {
   HostPair pair;
   pair.result.cycle_times.push_back(period(Phase::prefill, -0.2, Outcome::improvement));
@@ -177,6 +223,11 @@ TEST(HeldBack, WhoWaitsBehindOthersIsHoweverLittleTheyTake) {
   EXPECT_FALSE(was_held_back(host, 1)) << "its own threads had them";
   host.beside[0].value[1] = 0.45;
   EXPECT_TRUE(was_held_back(host, 1)) << "who share what those left";
+  host.beside[0].value[1] = 0.36;
+  EXPECT_TRUE(was_held_back(host, 1)) << "it waited far longer";
+  host.step[1].value[1] = 3.5e6;
+  EXPECT_FALSE(was_held_back(host, 1)) << "a quarter of a step";
+  host.beside[0].value[1] = 0.45;
   host.step[1].value[1] = 1.5e6;
   EXPECT_FALSE(was_held_back(host, 1)) << "it did not wait for CPUs much longer";
 }
