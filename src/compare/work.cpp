@@ -437,9 +437,21 @@ std::optional<Refusal> why_one_is_idle(std::span<const Recording> base, std::spa
   const std::array idle = {std::ranges::all_of(base, is_idle), std::ranges::all_of(candidate, is_idle)};
   if (idle[0] == idle[1]) return std::nullopt;
   const std::size_t side = idle[0] ? 0 : 1;
-  return Refusal{fmt::format("nothing was asked of the {} ({})", model::kSideNames.at(side),
-                             sides.at(side).front().work->units.front().reason),
-                 std::string(kSameLoad)};
+  const std::string_view name = model::kSideNames.at(side);
+  // Threads that never get a CPU leave no trace of what they want.
+  constexpr double kFull = 0.95;
+  constexpr double kNearlyAll = 0.9;
+  const double used = mean_of(sides.at(side), "host.cpu.used");
+  const double others = mean_of(sides.at(side), "host.cpu.others");
+  if (mean_of(sides.at(side), "host.cpu.busy") >= kFull && used > 0 && others >= kNearlyAll * used)
+    return Refusal{fmt::format("the {} hardly ran: nothing was asked of it, or it got no CPU, of which other programs "
+                               "had {:.2f} of the {:.2f} in use",
+                               name, others, used),
+                   "See who had them (below, beside it), and whether somebody asks for something; record again without "
+                   "them"};
+  return Refusal{
+      fmt::format("nothing was asked of the {} ({})", name, sides.at(side).front().work->units.front().reason),
+      std::string(kSameLoad)};
 }
 
 model::WorkComparison compare_work(std::span<const Recording> base, std::span<const Recording> candidate,

@@ -105,6 +105,30 @@ TEST(CompareWork, WhereNothingIsAskedOnEitherSideThereIsNothingToCompare) {
             "anything ran)");
 }
 
+TEST(CompareWork, WhatMayHaveGotNoCpuIsNotSaidToHaveBeenAskedForNothing) {
+  const model::Recording busy = recorded({});
+  model::Recording idle = recorded({});
+  idle.work->idle = true;
+  idle.work->units[0].reason = "idle: hardly anything ran";
+  const auto counted = [](std::string name, double mean) {
+    model::HostCounter counter;
+    counter.name = std::move(name);
+    counter.mean = mean;
+    return counter;
+  };
+  idle.host.counters = {counted("host.cpu.busy", 0.99), counted("host.cpu.used", 1.98),
+                        counted("host.cpu.others", 1.5)};
+  EXPECT_EQ(why_one_is_idle({&busy, 1}, {&idle, 1})->reason,
+            "nothing was asked of the candidate (idle: hardly anything ran)");
+  idle.host.counters[2].mean = 1.97;
+  EXPECT_EQ(why_one_is_idle({&busy, 1}, {&idle, 1})->reason,
+            "the candidate hardly ran: nothing was asked of it, or it got no CPU, of which other programs had 1.97 of "
+            "the 1.98 in use");
+  idle.host.counters[0].mean = 0.6;
+  EXPECT_NE(why_one_is_idle({&busy, 1}, {&idle, 1})->reason.find("nothing was asked of the candidate ("),
+            std::string::npos);
+}
+
 TEST(CompareWork, LongerWaitsForWorkAreNeverAnImprovement) {
   for (const double rate : {3000.0, 1000.0, 100.0})
     EXPECT_NE(compare({.rate = 4000}, {.rate = rate}).outcome, model::Outcome::improvement) << rate;

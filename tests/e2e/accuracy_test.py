@@ -160,6 +160,19 @@ class Tables(unittest.TestCase):
         for table in ("causes", "inside", "tinyserve", "servers", "programs"):
             self.assertEqual((text.count(f"<!-- begin {table}:"), text.count(f"<!-- end {table} -->")), (1, 1), table)
 
+    def test_the_tables_are_of_the_answers_that_are_kept_beside_the_document(self):
+        with open(os.path.join(ROOT, "docs", "accuracy.md"), encoding="utf-8") as file:
+            self.document(file.read())
+        before = self.read()
+        kept = sorted(os.listdir(os.path.join(ROOT, "docs", "accuracy")))
+        self.assertTrue(kept)
+        for name in kept:
+            answers = os.path.join(ROOT, "docs", "accuracy", name)
+            self.script("accuracy-tables", f"{name.removesuffix('.json')}={answers}", "--docs", self.path("accuracy.md"))
+            self.assertEqual(self.read(), before, name)
+            with open(answers, encoding="utf-8") as file, open(os.path.join(self.path("accuracy"), name), encoding="utf-8") as again:
+                self.assertEqual(again.read(), file.read(), "what is kept of kept answers is all of them")
+
 
 if __name__ == "__main__":
     unittest.main()
