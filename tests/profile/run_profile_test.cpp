@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "profile/profile_tables.h"
+#include "support/cpu_time.h"
 #include "support/trace_maker.h"
 
 namespace culprit::profile {
@@ -344,24 +344,19 @@ TEST(RunProfile, SumsOfHugeDurationsStopAtTheEndOfTheRange) {
   EXPECT_EQ(summary_tables(profile, {}).size(), 1U);
 }
 
-/// Seconds that the profile of `n` steps takes that are all called differently; the best of three.
-double seconds_of_distinct_names(std::uint32_t n) {
-  TraceMaker maker;
-  const TrackId thread = maker.thread(1, 1);
-  for (std::uint32_t i = 0; i < n; ++i)
-    maker.slice(thread, "user_annotation", "step " + std::to_string(i), static_cast<Ns>(i) * 100, 90);
-  const cycles::Found found = every(maker.trace(), 100, n);
-  double best = std::numeric_limits<double>::infinity();
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(run_profile(maker.trace(), found).functions.size(), n);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
-}
-
 TEST(RunProfile, TimeGrowsWithTheNumberOfNamesNotItsSquare) {
-  EXPECT_LT(seconds_of_distinct_names(24'000), 8 * seconds_of_distinct_names(6'000));
+  const auto steps_all_called_differently = [](TraceMaker& maker, std::uint32_t n) {
+    const TrackId thread = maker.thread(1, 1);
+    for (std::uint32_t i = 0; i < n; ++i)
+      maker.slice(thread, "user_annotation", "step " + std::to_string(i), static_cast<Ns>(i) * 100, 90);
+    return every(maker.trace(), 100, n);
+  };
+  TraceMaker few, many;
+  const cycles::Found few_steps = steps_all_called_differently(few, 6'000);
+  const cycles::Found many_steps = steps_all_called_differently(many, 24'000);
+  EXPECT_LT(test::times_as_long([&] { EXPECT_EQ(run_profile(many.trace(), many_steps).functions.size(), 24'000U); },
+                                [&] { EXPECT_EQ(run_profile(few.trace(), few_steps).functions.size(), 6'000U); }, 8),
+            8);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "support/cpu_time.h"
 #include "trace/build.h"
 
 namespace culprit {
@@ -152,18 +152,6 @@ TEST(Builder, TimesSince2005AreTakenForUnixTimeWhereverTheyStand) {
   EXPECT_EQ(b.finish().clock, "unknown");
 }
 
-/// Seconds that `work` takes, the better of two.
-template <class Work>
-double seconds(const Work& work) {
-  double best = 1e9;
-  for (int i = 0; i < 2; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
-}
-
 /// Ids that tables of powers of two put into one place when they are not hashed cost 50 to 90 times as much.
 TEST(Flooding, PatternsOfIdsCostNoMoreThanOthers) {
   const auto build = [](int shift) {
@@ -179,8 +167,8 @@ TEST(Flooding, PatternsOfIdsCostNoMoreThanOthers) {
     const Trace t = b.finish();
     EXPECT_EQ(t.losses[LossReason::gpu_without_launcher], 0U);
   };
-  const double usual = seconds([&] { build(0); });
-  for (const int shift : {16, 32}) EXPECT_LT(seconds([&] { build(shift); }), 5 * usual + 0.05) << shift;
+  for (const int shift : {16, 32})
+    EXPECT_LT(test::times_as_long([&] { build(shift); }, [&] { build(0); }, 5), 5) << shift;
 }
 
 }  // namespace

@@ -526,6 +526,8 @@ std::vector<BlockTotal> Probes::block_totals() const {
 std::vector<Times> Probes::times() const {
   if (!is_open()) return {};
   auto rows = rows_of<Times, culprit_times_key>(state_->skeleton->maps.times);
+  // The recorder's own calls, with which it measures what counting costs.
+  std::erase_if(rows, [](const Times& row) { return row.key.tgid == 0 && row.key.device == 0; });
   std::ranges::sort(rows, {}, [](const Times& row) { return std::tuple(row.key.tgid, row.key.device, row.key.nr); });
   return rows;
 }

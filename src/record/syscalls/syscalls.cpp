@@ -133,7 +133,8 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
 
   void stop(Session& session, Ns now) override {
     if (writer_ == nullptr) return;
-    if (windows_ && windows_->is_open()) windows_->closed(probes_->close_window());
+    if (windows_ && windows_->is_open()) close_window(now);
+    if (windows_) busy_.period_ended(now);
     window_counts_ = !windows_ || windows_->end_recording(now);
     probes_->detach();
     write_ended_threads();
@@ -198,16 +199,21 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
   };
 
   void count(Session& session, Ns now) {
-    if (windows_) windows_->end_period(now);
+    if (windows_) {
+      windows_->end_period(now);
+      busy_.period_ended(now);
+    }
     write_ended_threads();
     scale_is_known_ = true;
     probes_->ask_for_calls(windows_ && windows_->window_was() && !windows_->is_open() && windows_->timed());
     probes_->consume();
     write_totals(session, now);
     scale_is_known_ = false;
-    busy_.look(now);
     next_totals_ = now + options_.totals_every;
-    if (windows_) windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
+    if (windows_) {
+      windows_->counted(now, std::exchange(calls_of_period_, 0), std::exchange(doubt_of_period_, 0));
+      busy_.period_begins(windows_->is_open());
+    }
     ++period_;
     std::erase_if(ended_, [&](const auto& ended) { return ended.second.second.period + 1 < period_; });
   }
@@ -270,15 +276,18 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       calls += static_cast<double>(row.total.count -
                                    std::min<std::uint64_t>(row.total.count, told_[row.call].estimate.count));
     const auto cost = probes_->counting_cost(windows_->timed());
-    const double taken = cost ? taken_by_counting(calls, *cost, windows_->length()) : 0;
-    Unseen unseen;
-    if (taken > 0) {
-      const BusyThreads::Thread thread(rows_.front().total.tgid, rows_.front().call.first);
-      busy_.watch(thread);
-      unseen = unseen_calls(taken, busy_.busy(thread));
+    const Ns window = windows_->length();
+    const double taken = cost ? taken_by_counting(calls, *cost, window) : 0;
+    const BusyThreads::Thread thread(rows_.front().total.tgid, rows_.front().call.first);
+    if (taken > 0) busy_.watch(thread);
+    double scale = windows_->scale();
+    if (const auto ran = busy_.ran(thread); ran || taken > 0) {
+      // Who is not known yet ran all the time: who makes that many calls does little else.
+      const Ran all = {window, std::llround(static_cast<double>(window) * (scale - 1))};
+      const Unseen unseen = unseen_calls(taken, ran.value_or(all));
+      scale = 1 + unseen.calls;
+      doubt_of_period_ += unseen.doubt * calls;
     }
-    const double scale = 1 + (windows_->scale() - 1) * unseen.factor;
-    doubt_of_period_ += (windows_->scale() - 1) * unseen.doubt * calls;
     for (const Row& row : rows_) write_call(told_[row.call], row.call, row.total, row.at, scale);
     rows_.clear();
   }
@@ -382,9 +391,14 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
                 perfetto::kCallTotals);
   }
 
+  void close_window(Ns now) {
+    busy_.window_closed(now);
+    windows_->closed(probes_->close_window());
+  }
+
   void turn_window(Session& session, Ns now) {
     const auto due = windows_->due(now);
-    if (due == CallWindows::Due::close) windows_->closed(probes_->close_window());
+    if (due == CallWindows::Due::close) close_window(now);
     if (due != CallWindows::Due::open) return;
     looked_ = now;
     opening_ = opening_ || probes_->begin_window(windows_->timed());
@@ -393,7 +407,10 @@ class Syscalls final : public Collector, public FileEnd, private bpf::Listener {
       const auto opened = probes_->window_opened(writer_ == nullptr);
       if (!opened) return;
       opening_ = false;
-      if (*opened) return windows_->opened(**opened);
+      if (*opened) {
+        busy_.window_opened(**opened);
+        return windows_->opened(**opened);
+      }
     }
     session.writer.metadata("missing.syscalls.calls", "system calls: the kernel refuses the programs that it has had");
     write_rows();

@@ -4,84 +4,185 @@
 #include <unistd.h>
 
 #include "record/collector/collector.h"
+#include "support/cpu_time.h"
 
 namespace culprit::record::syscalls {
 namespace {
 
+constexpr Ns kMillisecond = 1'000'000;
+
 TEST(CountingCost, FewCallsAreNotCorrected) {
-  EXPECT_EQ(taken_by_counting(1000, 200, 25'000'000), 0);
+  EXPECT_EQ(taken_by_counting(1000, 200, 25 * kMillisecond), 0);
   EXPECT_EQ(taken_by_counting(1000, 200, 0), 0);
 }
 
-TEST(CountingCost, ShareOfTheWindow) {
-  EXPECT_DOUBLE_EQ(taken_by_counting(50'000, 250, 25'000'000), 0.5);
-  EXPECT_DOUBLE_EQ(taken_by_counting(1'000'000, 250, 25'000'000), 10);
+TEST(CountingCost, TimeOfAllCalls) {
+  EXPECT_DOUBLE_EQ(taken_by_counting(50'000, 250, 25 * kMillisecond), 12.5 * kMillisecond);
+  EXPECT_DOUBLE_EQ(taken_by_counting(1'000'000, 250, 25 * kMillisecond), 250 * kMillisecond);
 }
 
 TEST(CountingCost, WhoIsBusyMakesAsManyMoreAsTheTimeThatCountingTook) {
   // 400 ns a call and 200 for counting it: 2 in the time of 3.
-  EXPECT_DOUBLE_EQ(unseen_calls(200.0 / 600.0, Busy{1, 0}).factor, 1.5);
-  EXPECT_DOUBLE_EQ(unseen_calls(200.0 / 600.0, std::nullopt).factor, 1.5);
-  EXPECT_GT(unseen_calls(0.3, Busy{1, 0}).doubt, 0);
+  const Unseen unseen = unseen_calls(10 * kMillisecond, {30 * kMillisecond, 300 * kMillisecond});
+  EXPECT_DOUBLE_EQ(unseen.calls, 10 * 1.5);
+  EXPECT_DOUBLE_EQ(unseen.doubt, 10 * 1.5 * 0.25 * 0.5);
 }
 
-TEST(CountingCost, TimeInTheRunQueueIsNoTimeForCalls) {
-  // The same thread with a CPU for half of the window makes half as many calls in it.
-  EXPECT_DOUBLE_EQ(unseen_calls(0.5 * 200.0 / 600.0, Busy{0.5, 0.5}).factor, 1.5);
+TEST(CountingCost, TimeWithoutACpuIsNoTimeForCalls) {
+  // The same thread with a CPU for a third of the window, and for two thirds of the rest: twice as much for every call.
+  const Unseen all = unseen_calls(10 * kMillisecond, {30 * kMillisecond, 300 * kMillisecond});
+  const Unseen third = unseen_calls(10 * kMillisecond / 3.0, {10 * kMillisecond, 200 * kMillisecond});
+  EXPECT_DOUBLE_EQ(third.calls, 2 * all.calls);
+}
+
+TEST(CountingCost, WhoWaitsForOthersMakesAsManyAsBefore) {
+  // It ran 2 ms of 20 for itself, and 1 more because it was counted; outside 2 of every 20.
+  EXPECT_DOUBLE_EQ(unseen_calls(kMillisecond, {3 * kMillisecond, 20 * kMillisecond}).calls, 10);
 }
 
 TEST(CountingCost, MoreThanAllOfTheTimeIsNoBasis) {
-  EXPECT_DOUBLE_EQ(unseen_calls(10, Busy{1, 0}).factor, 1 / (1 - kMostTaken));
-}
-
-TEST(CountingCost, WhoWaitsForOthersMakesAsManyPerhaps) {
-  const Unseen unseen = unseen_calls(1.0 / 6.0, Busy{0.5, 0});
-  EXPECT_EQ(unseen.factor, 1);
-  EXPECT_DOUBLE_EQ(unseen.doubt, 0.25);
-}
-
-TEST(CountingCost, WhoSleptLatelyAndIsBusyNowIsNotKnown) {
-  EXPECT_DOUBLE_EQ(unseen_calls(1.0 / 3.0, Busy{0.02, 0}).factor, 1.5);
+  EXPECT_DOUBLE_EQ(unseen_calls(100 * kMillisecond, {20 * kMillisecond, 20 * kMillisecond}).calls,
+                   1 / (1 - kMostTaken));
 }
 
 TEST(CountingCost, NothingTakenNoDoubt) {
-  EXPECT_EQ(unseen_calls(0, Busy{1, 0}).factor, 1);
-  EXPECT_EQ(unseen_calls(0, Busy{0.5, 0}).doubt, 0);
+  EXPECT_EQ(unseen_calls(0, {20 * kMillisecond, 60 * kMillisecond}).calls, 3);
+  EXPECT_EQ(unseen_calls(0, {20 * kMillisecond, 60 * kMillisecond}).doubt, 0);
 }
 
-TEST(BusyThreads, OfText) {
-  const auto totals = parse_busy("100 20 3\n");
-  ASSERT_TRUE(totals.has_value());
-  EXPECT_EQ(totals->running, 100);
-  EXPECT_EQ(totals->queued, 20);
-  for (const char* text : {"100", "x 1 2", "-1 1 2", ""}) EXPECT_FALSE(parse_busy(text).has_value()) << text;
+TEST(CountingCost, WhoDidNotRunInsideOrOutsideStandsForItself) {
+  EXPECT_EQ(unseen_calls(kMillisecond, {0, kMillisecond}).calls, 0);
+  EXPECT_EQ(unseen_calls(kMillisecond, {kMillisecond, 0}).calls, 0);
+  EXPECT_EQ(unseen_calls(kMillisecond, {-1, -1}).calls, 0);
 }
 
-TEST(BusyThreads, KnownAfterTwoLooksAndForgottenUnlessWatched) {
-  const BusyThreads::Thread own(getpid(), gettid());
-  BusyThreads threads;
+TEST(CountingCost, RunningTimeOfText) {
+  EXPECT_EQ(parse_running("100 20 3\n"), 100);
+  for (const char* text : {"x 1 2", "-1 1 2", ""}) EXPECT_FALSE(parse_running(text).has_value()) << text;
+}
+
+void spin(Ns length) {
   const Ns begin = monotonic_now();
-  threads.watch(own);
-  threads.look(begin);
-  EXPECT_FALSE(threads.busy(own).has_value());
-  while (monotonic_now() - begin < 200'000'000) {
+  while (monotonic_now() - begin < length) {
   }
-  threads.watch(own);
-  threads.look(monotonic_now());
-  ASSERT_TRUE(threads.busy(own).has_value());
-  EXPECT_NEAR(threads.busy(own)->running + threads.busy(own)->queued, 1, 0.2);
-  threads.look(monotonic_now());
-  EXPECT_FALSE(threads.busy(own).has_value());
 }
 
-TEST(BusyThreads, WhoIsGoneIsUnknown) {
+const BusyThreads::Thread kOwn(getpid(), gettid());
+
+/// A period in which this thread runs for so long before and in its window; the next one has begun.
+std::optional<Ran> period(BusyThreads& threads, Ns outside, Ns inside) {
+  const auto rest = [](Ns ran) { usleep(static_cast<useconds_t>((40 * kMillisecond - ran) / 1000)); };
+  spin(outside);
+  rest(outside);
+  threads.window_opened(monotonic_now());
+  spin(inside);
+  rest(inside);
+  threads.window_closed(monotonic_now());
+  threads.period_ended(monotonic_now());
+  auto ran = threads.ran(kOwn);
+  threads.period_begins(false);
+  return ran;
+}
+
+class BusyThreadsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RunClock(gettid()).read()) GTEST_SKIP() << "the kernel gives no clock of a thread (perf_event_open)";
+  }
+};
+
+TEST_F(BusyThreadsTest, KnownFromTheSecondPeriodOnAndForgottenUnlessWatched) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  EXPECT_FALSE(period(threads, 0, 0).has_value());
+  for (int i = 1; i < BusyThreads::kPeriods; ++i) EXPECT_TRUE(period(threads, 0, 0).has_value()) << i;
+  EXPECT_FALSE(period(threads, 0, 0).has_value());
+}
+
+TEST_F(BusyThreadsTest, InsideOfTheWindowAndOutside) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  period(threads, 0, 0);
+  const auto ran = period(threads, 35 * kMillisecond, 20 * kMillisecond);
+  ASSERT_TRUE(ran.has_value());
+  // As much as it had a CPU for, which others want, too.
+  EXPECT_TRUE(0 < ran->inside && ran->inside <= 25 * kMillisecond) << ran->inside;
+  EXPECT_TRUE(0 < ran->outside && ran->outside <= 40 * kMillisecond) << ran->outside;
+}
+
+TEST_F(BusyThreadsTest, WhoComesLateToAWindowSawAPartOfIt) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  period(threads, 0, 0);
+  const Ns begin = monotonic_now();
+  threads.window_opened(begin, [&] { return begin + 15 * kMillisecond; });
+  const double ran = test::cpu_seconds([] { spin(15 * kMillisecond); });
+  threads.window_closed(begin + 40 * kMillisecond);
+  threads.period_ended(begin + 100 * kMillisecond);
+  ASSERT_TRUE(threads.ran(kOwn).has_value());
+  EXPECT_NEAR(static_cast<double>(threads.ran(kOwn)->inside), 1.6e9 * ran, 0.16e9 * ran);
+}
+
+TEST_F(BusyThreadsTest, WhoComesTooLateAssumesWhatTheRestIsLike) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  const Ns begin = monotonic_now();
+  threads.period_ended(begin);
+  threads.period_begins(false);
+  threads.window_opened(begin + 10 * kMillisecond, [&] { return begin + 25 * kMillisecond; });
+  threads.window_closed(begin + 30 * kMillisecond);
+  spin(20 * kMillisecond);
+  threads.period_ended(begin + 100 * kMillisecond);
+  const auto ran = threads.ran(kOwn);
+  ASSERT_TRUE(ran.has_value());
+  EXPECT_GT(ran->inside, 0);
+  EXPECT_NEAR(static_cast<double>(ran->outside), 4 * static_cast<double>(ran->inside), 10);
+}
+
+TEST_F(BusyThreadsTest, AWindowWithoutItTellsNothingAndTheNextOneStandsForBoth) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  period(threads, 0, 0);
+  const auto without = period(threads, 35 * kMillisecond, 0);
+  ASSERT_TRUE(without.has_value());
+  EXPECT_EQ(without->outside, 0);
+  const auto with = period(threads, 0, 30 * kMillisecond);
+  ASSERT_TRUE(with.has_value());
+  EXPECT_GT(with->outside, kMillisecond);
+  const auto after = period(threads, 0, 30 * kMillisecond);
+  ASSERT_TRUE(after.has_value());
+  EXPECT_LT(after->outside, with->outside);
+}
+
+TEST_F(BusyThreadsTest, WhoIsGoneIsUnknown) {
   const BusyThreads::Thread nobody(1 << 30, 1 << 30);
   BusyThreads threads;
   threads.watch(nobody);
-  threads.look(1);
-  threads.watch(nobody);
-  threads.look(2);
-  EXPECT_FALSE(threads.busy(nobody).has_value());
+  threads.watch(kOwn);
+  period(threads, 0, 0);
+  EXPECT_TRUE(period(threads, 0, 0).has_value());
+  EXPECT_FALSE(threads.ran(nobody).has_value());
+}
+
+TEST_F(BusyThreadsTest, APeriodWithoutAWindowIsUnknown) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  for (int i = 0; i < 2; ++i) {
+    threads.period_ended(monotonic_now());
+    EXPECT_FALSE(threads.ran(kOwn).has_value());
+    threads.period_begins(false);
+  }
+}
+
+TEST_F(BusyThreadsTest, AWindowThatIsThePeriodHasNothingOutside) {
+  BusyThreads threads;
+  threads.watch(kOwn);
+  threads.period_ended(monotonic_now());
+  threads.period_begins(true);
+  spin(5 * kMillisecond);
+  threads.period_ended(monotonic_now());
+  ASSERT_TRUE(threads.ran(kOwn).has_value());
+  EXPECT_EQ(threads.ran(kOwn)->outside, 0);
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// How much longer one piece of work takes than another, on machines that do other things, too: by the CPU time of the
+// thread, in turns, the best of each.
+#pragma once
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+
+namespace culprit::test {
+
+/// CPU time of this thread that `work` takes, s.
+template <class Work>
+double cpu_seconds(const Work& work) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
+/// How many times as long `more` takes as `less`; as soon as that is below `enough`, or after ten turns.
+template <class More, class Less>
+double times_as_long(const More& more, const Less& less, double enough) {
+  constexpr int kTurns = 10;
+  double long_one = std::numeric_limits<double>::infinity();
+  double short_one = long_one;
+  for (int turn = 0; turn < kTurns && long_one >= enough * short_one; ++turn) {
+    short_one = std::min(short_one, cpu_seconds(less));
+    long_one = std::min(long_one, cpu_seconds(more));
+  }
+  return long_one / short_one;
+}
+
+}  // namespace culprit::test
