@@ -18,7 +18,8 @@ namespace {
 
 using model::Recording;
 
-constexpr double kFew = 0.1;  // of the other side's steps
+constexpr double kFew = 0.1;   // of the other side's steps
+constexpr double kMost = 0.7;  // of the time
 
 struct Steps {
   const model::StepThread* thread = nullptr;
@@ -85,6 +86,40 @@ std::optional<model::Standstill> from_the_begin(const std::array<std::span<const
   return still.at_most <= kFew * still.steps_per_second ? std::optional(still) : std::nullopt;
 }
 
+/// Of a side that hardly ran, though a thread of it could not for most of the time, beside one that has units of work.
+std::optional<model::Standstill> without_work(const std::array<std::span<const Recording>, 2>& sides,
+                                              std::size_t side) {
+  model::Standstill still{.side = side};
+  double count = 0;
+  double on_cpu = 0;
+  double ran = 0;
+  for (const Recording& recording : sides.at(1 - side)) {
+    if (!recording.work || recording.work->idle) return std::nullopt;
+    const model::WorkUnit& unit = recording.work->units.front();
+    if (unit.kind == model::UnitKind::window || !(recording.work->seconds > 0)) return std::nullopt;
+    still.units = model::plural(unit);
+    count += static_cast<double>(unit.count);
+    on_cpu += model::sum_of(*recording.work).on_cpu;
+    still.steps_per_second +=
+        static_cast<double>(unit.count) / recording.work->seconds / static_cast<double>(sides.at(1 - side).size());
+  }
+  for (const Recording& recording : sides.at(side)) {
+    const auto& held = recording.host.held;
+    if (!recording.work || !recording.work->idle || recording.facts.gpu_work || held.empty()) return std::nullopt;
+    // Who sleeps so that no signal ends it may wait for a child.
+    const auto longest =
+        std::ranges::max_element(held, {}, [](const auto& thread) { return thread.runnable + thread.stopped; });
+    if (longest->runnable + longest->stopped < kMost * longest->recorded) return std::nullopt;
+    still.thread = longest->name;
+    still.process = longest->process;
+    add(*longest, still);
+    ran += model::sum_of(*recording.work).on_cpu;
+  }
+  if (!(count > 0) || !(on_cpu > 0) || !(still.recorded > 0)) return std::nullopt;
+  still.at_most = ran / (on_cpu / count) / (still.recorded / kSecond);
+  return still.at_most <= kFew * still.steps_per_second ? std::optional(still) : std::nullopt;
+}
+
 std::optional<model::Standstill> at_the_end(const std::array<std::span<const Recording>, 2>& sides, std::size_t side) {
   model::Standstill still{.side = side, .at_end = true, .compared = true};
   for (const Recording& recording : sides.at(1 - side)) {
@@ -140,6 +175,7 @@ std::optional<model::Standstill> standstill_of(std::span<const Recording> base, 
     if (compared)
       if (auto still = at_the_end(sides, side)) return still;
     if (auto still = from_the_begin(sides, side); still && (compared || !still->compared)) return still;
+    if (auto still = without_work(sides, side)) return still;
   }
   return std::nullopt;
 }
@@ -194,6 +230,10 @@ std::string standstill_text(const model::Standstill& still) {
     return fmt::format("no step began in the last {} of the {}: {}, which runs them, was on a CPU for {} of that",
                        format_duration(still.recorded), model::kSideNames.at(still.side), still.thread,
                        format_duration(still.on_cpu));
+  if (!still.units.empty())
+    return fmt::format("no {} were seen in the {}: its thread {} was on a CPU for {} of {}", still.units,
+                       model::kSideNames.at(still.side), still.thread, format_duration(still.on_cpu),
+                       format_duration(still.recorded));
   const std::string seen = still.seen == 0   ? "no step was"
                            : still.seen == 1 ? "1 step was"
                                              : fmt::format("{} steps were", still.seen);

@@ -20,8 +20,8 @@ constexpr double kMostlyThrottled = 0.5;  // of every second, of all CPUs togeth
 constexpr double kLeastTaken = 0.5;       // CPUs
 
 std::string held_text(const model::Standstill& still, double time, std::string_view how) {
-  return fmt::format("{}, which runs the steps, {} for {} of {}", still.thread, how, format_duration(time),
-                     format_duration(still.recorded));
+  return fmt::format("{}{} {} for {} of {}", still.thread, still.units.empty() ? ", which runs the steps," : "", how,
+                     format_duration(time), format_duration(still.recorded));
 }
 
 Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) {

@@ -173,6 +173,7 @@ struct Standstill {
   bool compared = false;  ///< those that it did are compared as well
   std::string thread{};
   std::string process{};
+  std::string units{};  ///< of work: "requests"; "": steps, which the thread runs
   double recorded = 0;
   double on_cpu = 0;
   double runnable = 0;

@@ -16,7 +16,8 @@ std::string standstill_line(const model::RunComparison& comparison) {
   const model::Standstill& still = *comparison.standstill;
   const std::string some = per_second_text(still.steps_per_second);
   const std::string none = "at most " + per_second_text(still.at_most);
-  return fmt::format("Outcome: {}; steps {} -> {}: {}", to_string(comparison.outcome), still.side == 1 ? some : none,
+  return fmt::format("Outcome: {}; {} {} -> {}: {}", to_string(comparison.outcome),
+                     still.units.empty() ? "steps" : still.units, still.side == 1 ? some : none,
                      still.side == 1 ? none : some, comparison.comparability.reasons.front());
 }
 
@@ -27,6 +28,7 @@ void write_standstill(JsonWriter& json, const model::Standstill& still) {
   json.member("steps_seen", still.seen);
   json.member("thread", still.thread);
   json.member("process", still.process);
+  if (!still.units.empty()) json.member("units", still.units);
   json.member("recorded_ns", still.recorded);
   json.member("on_cpu_ns", still.on_cpu);
   json.member("runnable_ns", still.runnable);

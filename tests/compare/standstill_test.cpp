@@ -10,6 +10,7 @@
 
 #include "compare/compare_runs.h"
 #include "compare/make_recording.h"
+#include "compare/make_server.h"
 #include "compare/one_side.h"
 #include "core/units.h"
 
@@ -363,6 +364,38 @@ TEST(Standstill, WhatMustNotBeComparedIsNot) {
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result->standstill.has_value());
   EXPECT_EQ(result->outcome, Outcome::not_comparable);
+}
+
+/// Hardly anything of it ran, and its thread waited for a CPU for so long of 8 s.
+Recording idle_server(double runnable) {
+  Recording r = recorded({.rate = 0, .seconds = 8});
+  r.work->idle = true;
+  r.host.held = {{.name = "helper", .process = "server", .recorded = 8 * kSecond, .uninterruptible = 8 * kSecond},
+                 {.name = "server", .process = "server", .main = true, .recorded = 8 * kSecond, .runnable = runnable}};
+  return r;
+}
+
+TEST(Standstill, AServerWithoutACpuAnsweredNothing) {
+  const auto still = found(recorded({.rate = 1000}), idle_server(8 * kSecond));
+  ASSERT_TRUE(still.has_value());
+  EXPECT_EQ(still->side, 1U);
+  EXPECT_EQ(still->thread, "server");
+  EXPECT_NEAR(still->steps_per_second, 1000, 10);
+  EXPECT_EQ(still->at_most, 0);
+  EXPECT_EQ(standstill_text(*still),
+            "no requests were seen in the candidate: its thread server was on a CPU for 0.000us of 8.000s");
+  EXPECT_EQ(found(idle_server(8 * kSecond), recorded({.rate = 1000}))->side, 0U);
+}
+
+TEST(Standstill, WhoIsAskedForNothingHasNoThreadThatWaitsForACpu) {
+  EXPECT_FALSE(found(recorded({.rate = 1000}), idle_server(0)));
+  Recording asleep = idle_server(8 * kSecond);
+  asleep.host.held.clear();
+  EXPECT_FALSE(found(recorded({.rate = 1000}), asleep));
+  EXPECT_FALSE(found(idle_server(8 * kSecond), idle_server(8 * kSecond)));
+  Recording busy = idle_server(8 * kSecond);
+  busy.work->idle = false;
+  EXPECT_FALSE(found(recorded({.rate = 1000}), busy));
 }
 
 }  // namespace

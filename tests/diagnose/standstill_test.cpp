@@ -37,6 +37,12 @@ TEST(StandstillRules, OthersHadTheCpus) {
   EXPECT_EQ(verdict.state, model::VerdictState::active);
 }
 
+TEST(StandstillRules, OfWorkNobodyKnowsWhoDoesIt) {
+  RunComparison c = still();
+  c.standstill->units = "requests";
+  EXPECT_THAT(diagnose(c).front().evidence, Contains("worker waited for a CPU for 7.900s of 8.000s"));
+}
+
 TEST(StandstillRules, ThatOfTheBaselineIsTheBaselines) {
   RunComparison c = still(0);
   add_beside(c, "burner", {1.8, 0});

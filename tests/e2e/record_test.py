@@ -272,6 +272,34 @@ class Contents(Case):
         self.assertLess(abs(count / 1500 - 1), max(5 * float(facts["syscalls.count_error"]), 0.2), (count, facts["syscalls.count_error"]))
         self.assertTrue(2_000_000 <= time / count < 20_000_000, time / count)  # beside others it wakes late
 
+    def test_who_never_gets_a_cpu_waits_for_one(self):
+        self.need_ebpf()
+        if os.cpu_count() < 2 or 0 not in os.sched_getaffinity(0):
+            self.skipTest("needs CPU 0 for two programs, and another one")
+        works = "import time\nprint('ready', flush=True)\nwhile True:\n  sum(range(20000))\n  time.sleep(0.002)"
+        hogs = "print('ready', flush=True)\nwhile True: pass"
+        target, hog = (self.start([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) for text in (works, hogs))
+        for child in (target, hog):
+            self.assertEqual(child.stdout.readline(), "ready\n")
+        before, after = self.path("before.pftrace"), self.path("after.pftrace")
+        os.kill(hog.pid, signal.SIGSTOP)
+        self.assertEqual(self.recorder("-p", str(target.pid), "--duration", "2s", "-o", before).wait(LIMIT), FINE)
+        for child in (target, hog):
+            os.sched_setaffinity(child.pid, {0})
+        os.setpriority(os.PRIO_PROCESS, hog.pid, -20)
+        os.sched_setscheduler(target.pid, os.SCHED_IDLE, os.sched_param(0))
+        os.kill(hog.pid, signal.SIGCONT)
+        time.sleep(1)
+        self.assertEqual(self.recorder("-p", str(target.pid), "--duration", "2s", "-o", after).wait(LIMIT), FINE)
+        info = subprocess.run([os.path.join(ARGS.bin, "culprit"), "info", "--json", after], capture_output=True, text=True, check=True, timeout=LIMIT)
+        (process,) = json.loads(info.stdout)["scheduling"]["processes"]
+        self.assertGreater(process["run_queue_ns"], 1.7e9, process)
+        diff = subprocess.run([os.path.join(ARGS.bin, "culprit"), "diff", "--json", before, after], capture_output=True, text=True, check=True,
+                              timeout=LIMIT)
+        answer = json.loads(diff.stdout)
+        self.assertEqual(answer["outcome"], "regression")
+        self.assertEqual([(verdict["cause"], verdict["detail"]) for verdict in answer["verdicts"]], [("cpu_contention", "other_processes")])
+
     def test_every_thread_leaves_its_cpu_as_it_came(self):
         self.need_ebpf()
         script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.02 & (true); done; wait"

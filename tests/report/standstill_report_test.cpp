@@ -38,6 +38,14 @@ TEST(StandstillReport, TheRatesStandInTheOrderOfTheSides) {
   EXPECT_EQ(standstill_line(still(0)), "Outcome: improvement; steps at most 0.2/s -> 145/s: no step was seen");
 }
 
+TEST(StandstillReport, OfWorkItsUnitsAreNamed) {
+  RunComparison c = still(1);
+  EXPECT_FALSE(nlohmann::json::parse(comparison_json(c))["standstill"].contains("units"));
+  c.standstill->units = "requests";
+  EXPECT_EQ(standstill_line(c), "Outcome: regression; requests 145/s -> at most 0.2/s: no step was seen");
+  EXPECT_EQ(nlohmann::json::parse(comparison_json(c))["standstill"]["units"], "requests");
+}
+
 TEST(StandstillReport, ItComesBeforeWhatWasNotRecordedAlike) {
   RunComparison c = still(1);
   c.comparability.differences = {

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMostNames = 1U << 16;
 constexpr std::size_t kMostStacks = 1U << 16;
 constexpr std::size_t kMostWaiting = 1U << 14;
+constexpr std::size_t kMostQueued = 4096;
 
 bool is_agent(const char (&comm)[CULPRIT_COMM]) { return bpf::comm(comm) == kAgentName; }
 
@@ -64,7 +65,10 @@ Status KernelSched::start(Session& session) {
   session.writer.metadata("sched.shortest_blocked_ns", std::to_string(shortest_blocked_));
   session.writer.metadata("sched.knows_interrupts", probes_->knows_context() ? "yes" : "no");
   for (const Target& target : session.targets) target_joined(target);
+  file_begin_ = monotonic_now();
   for (const Target& target : session.targets) {
+    const auto queued = queued_threads(static_cast<std::int32_t>(target.pid), kMostQueued - queued_.size());
+    queued_.insert(queued_.end(), queued.begin(), queued.end());
     const Ns before = monotonic_now();  // who goes on meanwhile did so behind it
     for (const StoppedThread& thread : stopped_threads(static_cast<std::int32_t>(target.pid)))
       enter_stopped(thread, before);
@@ -126,6 +130,8 @@ void KernelSched::poll(Session& /*session*/, Ns now) {
 void KernelSched::file_ends(Session& session, Ns now) {
   poll(session, now);
   if (writer_ == nullptr) return;
+  write_queued();
+  file_begin_ = now;
   intervals_.cut(now);
   // What waits for names of functions belongs into this file.
   probes_->symbols().name_all();
@@ -171,6 +177,23 @@ void KernelSched::enter_stopped(const StoppedThread& thread, Ns now) {
   on_switch(left);
 }
 
+void KernelSched::write_queued() {
+  std::erase_if(queued_, [&](const QueuedThread& thread) {
+    return names_.contains(thread.tid) || !probes_->is_target(thread.tgid) || !is_still_queued(thread);
+  });
+  for (const QueuedThread& thread : queued_) {
+    ran_ = true;  // it sleeps in nothing
+    writer_->thread(thread.tgid, thread.tid, thread.name);
+    writer_->sched_waking({.at = file_begin_,
+                           .cpu = 0,
+                           .target_cpu = 0,
+                           .waker_tid = 0,
+                           .tid = thread.tid,
+                           .priority = 120,
+                           .name = thread.name});
+  }
+}
+
 void KernelSched::stop(Session& session, Ns now) {
   if (!started_ || stopped_) return;
   stopped_ = true;
@@ -183,6 +206,7 @@ void KernelSched::stop(Session& session, Ns now) {
     if (const auto known = names_.find(slot.tid); known != names_.end()) std::ranges::copy(known->second, name);
     on_waking(bpf::waking_of(slot.woken, slot.tid, slot.tgid, name));
   }
+  write_queued();
   intervals_.finish(now);
   probes_->symbols().name_all();
   write_named();

@@ -12,6 +12,7 @@
 #include "record/collector/collector.h"
 #include "record/collector/file_end.h"
 #include "record/sched/blocked.h"
+#include "record/sched/queued.h"
 #include "record/sched/sched.h"
 #include "record/sched/stopped.h"
 #include "record/sched/unseen.h"
@@ -77,6 +78,8 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   void enter_unseen(const UnseenRun& run);
   /// As if it had stopped now.
   void enter_stopped(const StoppedThread& thread, Ns now);
+  /// Of those that waited for a CPU since the file began, and that nothing else tells of.
+  void write_queued();
   void take_blocked(const Blocked& blocked);
   void write_blocked(const Blocked& blocked, std::string_view stack);
   std::shared_ptr<Stack> stack_of(const Blocked& blocked);
@@ -101,6 +104,8 @@ class KernelSched final : public Collector, public FileEnd, private bpf::Listene
   std::array<NamedThread, 1024> lately_named_{};                            // by the last bits of tid
   std::vector<Cpu> cpus_;
   UnseenRuns unseen_runs_;
+  std::vector<QueuedThread> queued_;  // when the recording began
+  Ns file_begin_ = 0;
   std::unordered_map<StackKey, std::shared_ptr<Stack>, StackHash> stacks_;
   std::vector<Waiting> waiting_;  // for names
 };
