@@ -21,8 +21,9 @@ std::optional<QueuedThread> read_queued(const std::string& folder) {
   const auto stat = read_beginning(folder + "/stat");
   if (!stat) return std::nullopt;
   const std::size_t begin = stat->find('(');
-  const std::size_t end = stat->rfind(") R ");  // names may have any character
-  if (begin == std::string::npos || end == std::string::npos || end < begin) return std::nullopt;
+  const std::size_t end = stat->rfind(") ");  // names may have any character
+  if (begin == std::string::npos || end == std::string::npos || end < begin || !stat->substr(end + 2).starts_with("R "))
+    return std::nullopt;
   const std::string_view text = *stat;
   const auto tid = parse_number<std::int32_t>(text.substr(0, text.find(' ')));
   const std::string_view name = text.substr(begin + 1, end - begin - 1);

@@ -37,6 +37,7 @@ TEST_F(QueuedThreads, WhoCanRunWithItsNameAndWhatItRan) {
   put("71", "x", "S", "1 1 1\n");
   put("72", "y", "D", "1 1 1\n");
   put("73", "z", "T", "1 1 1\n");
+  put("74", "a) R (b", "S", "1 1 1\n");
   const auto all = threads();
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].tid, 70);
