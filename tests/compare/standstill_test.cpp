@@ -391,11 +391,11 @@ TEST(Standstill, WhoIsAskedForNothingHasNoThreadThatWaitsForACpu) {
   EXPECT_FALSE(found(recorded({.rate = 1000}), idle_server(0)));
   Recording asleep = idle_server(8 * kSecond);
   asleep.host.held.clear();
-  EXPECT_FALSE(found(recorded({.rate = 1000}), asleep));
+  EXPECT_FALSE(found(recorded({.rate = 1000}), std::move(asleep)));
   EXPECT_FALSE(found(idle_server(8 * kSecond), idle_server(8 * kSecond)));
   Recording busy = idle_server(8 * kSecond);
   busy.work->idle = false;
-  EXPECT_FALSE(found(recorded({.rate = 1000}), busy));
+  EXPECT_FALSE(found(recorded({.rate = 1000}), std::move(busy)));
 }
 
 }  // namespace

@@ -9,51 +9,50 @@
 namespace culprit::record::syscalls {
 namespace {
 
-constexpr Ns kMillisecond = 1'000'000;
+constexpr Ns kOneMs = 1'000'000;
 
 TEST(CountingCost, FewCallsAreNotCorrected) {
-  EXPECT_EQ(taken_by_counting(1000, 200, 25 * kMillisecond), 0);
+  EXPECT_EQ(taken_by_counting(1000, 200, 25 * kOneMs), 0);
   EXPECT_EQ(taken_by_counting(1000, 200, 0), 0);
 }
 
 TEST(CountingCost, TimeOfAllCalls) {
-  EXPECT_DOUBLE_EQ(taken_by_counting(50'000, 250, 25 * kMillisecond), 12.5 * kMillisecond);
-  EXPECT_DOUBLE_EQ(taken_by_counting(1'000'000, 250, 25 * kMillisecond), 250 * kMillisecond);
+  EXPECT_DOUBLE_EQ(taken_by_counting(50'000, 250, 25 * kOneMs), 12.5 * kOneMs);
+  EXPECT_DOUBLE_EQ(taken_by_counting(1'000'000, 250, 25 * kOneMs), 250 * kOneMs);
 }
 
 TEST(CountingCost, WhoIsBusyMakesAsManyMoreAsTheTimeThatCountingTook) {
   // 400 ns a call and 200 for counting it: 2 in the time of 3.
-  const Unseen unseen = unseen_calls(10 * kMillisecond, {30 * kMillisecond, 300 * kMillisecond});
+  const Unseen unseen = unseen_calls(10 * kOneMs, {30 * kOneMs, 300 * kOneMs});
   EXPECT_DOUBLE_EQ(unseen.calls, 10 * 1.5);
   EXPECT_DOUBLE_EQ(unseen.doubt, 10 * 1.5 * 0.25 * 0.5);
 }
 
 TEST(CountingCost, TimeWithoutACpuIsNoTimeForCalls) {
   // The same thread with a CPU for a third of the window, and for two thirds of the rest: twice as much for every call.
-  const Unseen all = unseen_calls(10 * kMillisecond, {30 * kMillisecond, 300 * kMillisecond});
-  const Unseen third = unseen_calls(10 * kMillisecond / 3.0, {10 * kMillisecond, 200 * kMillisecond});
+  const Unseen all = unseen_calls(10 * kOneMs, {30 * kOneMs, 300 * kOneMs});
+  const Unseen third = unseen_calls(10 * kOneMs / 3.0, {10 * kOneMs, 200 * kOneMs});
   EXPECT_DOUBLE_EQ(third.calls, 2 * all.calls);
 }
 
 TEST(CountingCost, WhoWaitsForOthersMakesAsManyAsBefore) {
   // It ran 2 ms of 20 for itself, and 1 more because it was counted; outside 2 of every 20.
-  EXPECT_DOUBLE_EQ(unseen_calls(kMillisecond, {3 * kMillisecond, 20 * kMillisecond}).calls, 10);
+  EXPECT_DOUBLE_EQ(unseen_calls(kOneMs, {3 * kOneMs, 20 * kOneMs}).calls, 10);
 }
 
 TEST(CountingCost, MoreThanAllOfTheTimeIsNoBasis) {
-  EXPECT_DOUBLE_EQ(unseen_calls(100 * kMillisecond, {20 * kMillisecond, 20 * kMillisecond}).calls,
-                   1 / (1 - kMostTaken));
+  EXPECT_DOUBLE_EQ(unseen_calls(100 * kOneMs, {20 * kOneMs, 20 * kOneMs}).calls, 1 / (1 - kMostTaken));
 }
 
 TEST(CountingCost, NothingTakenNoDoubt) {
-  EXPECT_EQ(unseen_calls(0, {20 * kMillisecond, 60 * kMillisecond}).calls, 3);
-  EXPECT_EQ(unseen_calls(0, {20 * kMillisecond, 60 * kMillisecond}).doubt, 0);
+  EXPECT_EQ(unseen_calls(0, {20 * kOneMs, 60 * kOneMs}).calls, 3);
+  EXPECT_EQ(unseen_calls(0, {20 * kOneMs, 60 * kOneMs}).doubt, 0);
 }
 
 TEST(CountingCost, WhoDidNotRunInsideOrOutsideStandsForItself) {
-  EXPECT_EQ(unseen_calls(kMillisecond, {0, kMillisecond}).calls, 0);
-  EXPECT_EQ(unseen_calls(kMillisecond, {kMillisecond, 0}).calls, 0);
-  EXPECT_EQ(unseen_calls(kMillisecond, {-1, -1}).calls, 0);
+  EXPECT_EQ(unseen_calls(kOneMs, {0, kOneMs}).calls, 0);
+  EXPECT_EQ(unseen_calls(kOneMs, {kOneMs, 0}).calls, 0);
+  EXPECT_EQ(unseen_calls(kOneMs, {-1, -1}).calls, 0);
 }
 
 TEST(CountingCost, RunningTimeOfText) {
@@ -71,7 +70,7 @@ const BusyThreads::Thread kOwn(getpid(), gettid());
 
 /// A period in which this thread runs for so long before and in its window; the next one has begun.
 std::optional<Ran> period(BusyThreads& threads, Ns outside, Ns inside) {
-  const auto rest = [](Ns ran) { usleep(static_cast<useconds_t>((40 * kMillisecond - ran) / 1000)); };
+  const auto rest = [](Ns ran) { usleep(static_cast<useconds_t>((40 * kOneMs - ran) / 1000)); };
   spin(outside);
   rest(outside);
   threads.window_opened(monotonic_now());
@@ -103,11 +102,11 @@ TEST_F(BusyThreadsTest, InsideOfTheWindowAndOutside) {
   BusyThreads threads;
   threads.watch(kOwn);
   period(threads, 0, 0);
-  const auto ran = period(threads, 35 * kMillisecond, 20 * kMillisecond);
+  const auto ran = period(threads, 35 * kOneMs, 20 * kOneMs);
   ASSERT_TRUE(ran.has_value());
   // As much as it had a CPU for, which others want, too.
-  EXPECT_TRUE(0 < ran->inside && ran->inside <= 25 * kMillisecond) << ran->inside;
-  EXPECT_TRUE(0 < ran->outside && ran->outside <= 40 * kMillisecond) << ran->outside;
+  EXPECT_TRUE(0 < ran->inside && ran->inside <= 25 * kOneMs) << ran->inside;
+  EXPECT_TRUE(0 < ran->outside && ran->outside <= 40 * kOneMs) << ran->outside;
 }
 
 TEST_F(BusyThreadsTest, WhoComesLateToAWindowSawAPartOfIt) {
@@ -115,10 +114,10 @@ TEST_F(BusyThreadsTest, WhoComesLateToAWindowSawAPartOfIt) {
   threads.watch(kOwn);
   period(threads, 0, 0);
   const Ns begin = monotonic_now();
-  threads.window_opened(begin, [&] { return begin + 15 * kMillisecond; });
-  const double ran = test::cpu_seconds([] { spin(15 * kMillisecond); });
-  threads.window_closed(begin + 40 * kMillisecond);
-  threads.period_ended(begin + 100 * kMillisecond);
+  threads.window_opened(begin, [&] { return begin + 15 * kOneMs; });
+  const double ran = test::cpu_seconds([] { spin(15 * kOneMs); });
+  threads.window_closed(begin + 40 * kOneMs);
+  threads.period_ended(begin + 100 * kOneMs);
   ASSERT_TRUE(threads.ran(kOwn).has_value());
   EXPECT_NEAR(static_cast<double>(threads.ran(kOwn)->inside), 1.6e9 * ran, 0.16e9 * ran);
 }
@@ -129,10 +128,10 @@ TEST_F(BusyThreadsTest, WhoComesTooLateAssumesWhatTheRestIsLike) {
   const Ns begin = monotonic_now();
   threads.period_ended(begin);
   threads.period_begins(false);
-  threads.window_opened(begin + 10 * kMillisecond, [&] { return begin + 25 * kMillisecond; });
-  threads.window_closed(begin + 30 * kMillisecond);
-  spin(20 * kMillisecond);
-  threads.period_ended(begin + 100 * kMillisecond);
+  threads.window_opened(begin + 10 * kOneMs, [&] { return begin + 25 * kOneMs; });
+  threads.window_closed(begin + 30 * kOneMs);
+  spin(20 * kOneMs);
+  threads.period_ended(begin + 100 * kOneMs);
   const auto ran = threads.ran(kOwn);
   ASSERT_TRUE(ran.has_value());
   EXPECT_GT(ran->inside, 0);
@@ -143,13 +142,13 @@ TEST_F(BusyThreadsTest, AWindowWithoutItTellsNothingAndTheNextOneStandsForBoth) 
   BusyThreads threads;
   threads.watch(kOwn);
   period(threads, 0, 0);
-  const auto without = period(threads, 35 * kMillisecond, 0);
+  const auto without = period(threads, 35 * kOneMs, 0);
   ASSERT_TRUE(without.has_value());
   EXPECT_EQ(without->outside, 0);
-  const auto with = period(threads, 0, 30 * kMillisecond);
+  const auto with = period(threads, 0, 30 * kOneMs);
   ASSERT_TRUE(with.has_value());
-  EXPECT_GT(with->outside, kMillisecond);
-  const auto after = period(threads, 0, 30 * kMillisecond);
+  EXPECT_GT(with->outside, kOneMs);
+  const auto after = period(threads, 0, 30 * kOneMs);
   ASSERT_TRUE(after.has_value());
   EXPECT_LT(after->outside, with->outside);
 }
@@ -179,7 +178,7 @@ TEST_F(BusyThreadsTest, AWindowThatIsThePeriodHasNothingOutside) {
   threads.watch(kOwn);
   threads.period_ended(monotonic_now());
   threads.period_begins(true);
-  spin(5 * kMillisecond);
+  spin(5 * kOneMs);
   threads.period_ended(monotonic_now());
   ASSERT_TRUE(threads.ran(kOwn).has_value());
   EXPECT_EQ(threads.ran(kOwn)->outside, 0);
