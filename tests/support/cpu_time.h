@@ -21,13 +21,14 @@ double cpu_seconds(const Work& work) {
   return now() - begin;
 }
 
-/// How many times as long `more` takes as `less`; as soon as that is below `enough`, or after ten turns.
+/// How many times as long `more` takes as `less`: of three turns, and of up to ten until that is below `enough`.
 template <class More, class Less>
 double times_as_long(const More& more, const Less& less, double enough) {
+  constexpr int kFewest = 3;
   constexpr int kTurns = 10;
   double long_one = std::numeric_limits<double>::infinity();
   double short_one = long_one;
-  for (int turn = 0; turn < kTurns && long_one >= enough * short_one; ++turn) {
+  for (int turn = 0; turn < kFewest || (turn < kTurns && long_one >= enough * short_one); ++turn) {
     short_one = std::min(short_one, cpu_seconds(less));
     long_one = std::min(long_one, cpu_seconds(more));
   }

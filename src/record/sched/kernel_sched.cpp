@@ -184,13 +184,7 @@ void KernelSched::write_queued() {
   for (const QueuedThread& thread : queued_) {
     ran_ = true;  // it sleeps in nothing
     writer_->thread(thread.tgid, thread.tid, thread.name);
-    writer_->sched_waking({.at = file_begin_,
-                           .cpu = 0,
-                           .target_cpu = 0,
-                           .waker_tid = 0,
-                           .tid = thread.tid,
-                           .priority = 120,
-                           .name = thread.name});
+    writer_->sched_waking({.at = file_begin_, .tid = thread.tid, .name = thread.name});
   }
 }
 

@@ -31,8 +31,8 @@ std::string_view word(std::string_view text, int n) {
 
 }  // namespace
 
-std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid) {
-  const auto schedstat = read_beginning(fmt::format("/proc/{}/task/{}/schedstat", tgid, tid));
+std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid, const std::string& proc) {
+  const auto schedstat = read_beginning(fmt::format("{}/{}/task/{}/schedstat", proc, tgid, tid));
   return schedstat ? parse_number<std::uint64_t>(word(*schedstat, 0)) : std::nullopt;
 }
 

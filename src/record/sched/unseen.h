@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct UnseenRun {
 };
 
 /// The time that a thread has run, which moves on while it runs, and the CPU that it was last on. From
-/// /proc/PID/task/TID; nullopt: it is gone.
-std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid);
+/// /proc/PID/task/TID; nullopt: it is gone. `proc`: where the process file system is.
+std::optional<std::uint64_t> read_run_ns(std::int32_t tgid, std::int32_t tid, const std::string& proc = "/proc");
 std::optional<std::uint32_t> read_last_cpu(std::int32_t tgid, std::int32_t tid);
 
 /// Asks for threads that have been in the run queue for a while (kPatience), some in each look. Who ran more between
@@ -35,7 +36,8 @@ class UnseenRuns {
   static constexpr std::size_t kMostAsked = 16;      ///< in one look
   static constexpr std::size_t kMostThreads = 4096;  ///< further ones are not looked after
 
-  explicit UnseenRuns(Read read = read_run_ns) : read_(std::move(read)) {}
+  explicit UnseenRuns(Read read = [](std::int32_t tgid, std::int32_t tid) { return read_run_ns(tgid, tid); })
+      : read_(std::move(read)) {}
 
   /// It left its CPU or was woken, and can run.
   void waits(std::int32_t tid, std::int32_t tgid, Ns at);

@@ -27,7 +27,7 @@ double share(Ns of, Ns to) { return static_cast<double>(of) / static_cast<double
 
 double taken_by_counting(double calls, double cost_ns, Ns window) {
   const double taken = calls * cost_ns;
-  return taken < kLeastTaken * static_cast<double>(std::max<Ns>(window, 0)) || window <= 0 ? 0 : taken;
+  return window <= 0 || taken < kLeastTaken * static_cast<double>(window) ? 0 : taken;
 }
 
 Unseen unseen_calls(double taken, const Ran& ran) {

@@ -21,7 +21,7 @@
 
 namespace culprit::record::syscalls {
 
-/// Time that counting took in a window, of which it is so long; 0 below this share of it.
+/// Time that counting took in a window, ns; 0 if that is less than this share of the window.
 inline constexpr double kLeastTaken = 0.01;
 double taken_by_counting(double calls, double cost_ns, Ns window);
 
