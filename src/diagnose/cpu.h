@@ -68,6 +68,10 @@ void comes_and_goes(const Evidence& evidence, Verdicts& verdicts);
 /// What to do about one of them.
 std::string other_cpus(const Beside& one);
 
+/// That it may use fewer CPUs; empty: not as far as is known.
+std::string fewer_cpus(const Evidence& evidence);
+/// What was lowered of its right to the CPUs, in sentences.
+std::vector<std::string> lowered(const Evidence& evidence);
 void affinity(const Evidence& evidence, Verdicts& verdicts);
 /// Nice value, scheduling policy or weight of its control group, beside somebody who wants the CPUs as well.
 void priority(const Evidence& evidence, Verdicts& verdicts);

@@ -123,7 +123,8 @@ std::optional<TargetFact> target_fact(const Evidence& evidence, std::string_view
 
 std::string_view subject(const TargetFact& fact) { return fact.first ? "It" : "One of its processes"; }
 
-/// That it may use fewer CPUs; empty: not as far as is known.
+}  // namespace
+
 std::string fewer_cpus(const Evidence& evidence) {
   if (const auto allowed = target_fact(evidence, "cpus_allowed", cpus_of); allowed && allowed->sum.rise() < 0)
     return fmt::format("{} may use CPUs {} instead of {}", subject(*allowed), shown(allowed->text[1]),
@@ -133,7 +134,6 @@ std::string fewer_cpus(const Evidence& evidence) {
   return {};
 }
 
-/// What was lowered of its right to the CPUs, in sentences.
 std::vector<std::string> lowered(const Evidence& evidence) {
   constexpr double kNice = 2;      // by so much it rose
   constexpr double kWeight = 0.7;  // of what it was, or less: about as much
@@ -151,6 +151,8 @@ std::vector<std::string> lowered(const Evidence& evidence) {
                                       weight->first ? "its" : "the", shown(weight->text[1]), shown(weight->text[0])));
   return sentences;
 }
+
+namespace {
 
 /// Threads that waited for a CPU at once, on the average. Nothing: not known.
 Sides waiting_at_once(const Evidence& evidence) {

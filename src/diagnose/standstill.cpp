@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/units.h"
 #include "diagnose/cpu.h"
@@ -41,6 +42,30 @@ Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) 
     verdict.evidence = {waited};
     name_them(beside, verdict);
     verdict.next_step = other_cpus(beside.programs.front());
+    return verdict;
+  }
+  const auto others = evidence.counter("host.cpu.others");
+  const std::string took =
+      others && others->with >= kLeastTaken
+          ? fmt::format("Programs beside it took {} CPUs: no more, but somebody had those that it waited for",
+                        instead_number(*others))
+          : std::string();
+  std::vector<std::string> settings = lowered(evidence);
+  const bool is_lowered = !settings.empty();
+  if (std::string fewer = fewer_cpus(evidence); !fewer.empty()) settings.push_back(std::move(fewer));
+  if (!took.empty() && !settings.empty()) {
+    Verdict verdict = cpu_verdict(evidence, is_lowered ? "priority" : "affinity", 0.7);
+    verdict.evidence = std::move(settings);
+    verdict.evidence.push_back(waited);
+    verdict.evidence.push_back(took);
+    verdict.next_step = "see who changed that (nice, chrt, taskset, cpuset), or give the programs beside it other CPUs";
+    return verdict;
+  }
+  if (!took.empty()) {
+    Verdict verdict = cpu_verdict(evidence, "other_processes", 0.6);
+    verdict.evidence = {waited, took};
+    verdict.against.emplace_back("Its own threads may have had them, too");
+    verdict.next_step = "see who runs on its CPUs (top)";
     return verdict;
   }
   Verdict verdict = cpu_verdict(evidence, "unknown", 0.5);

@@ -59,7 +59,7 @@ test_a (__main__.A) ... skipped 'no zstd here'
 OK (skipped=1)</system-out></testcase>"""
         self.assertEqual(self.classify(xml), ("skipped", "no zstd here"))
 
-    def tally(self, cmake, program=None):
+    def tally(self, cmake, program=None, *options):
         """Runs scripts/run-tests on a project whose CMakeLists.txt ends with `cmake`, and that has a `program`."""
         with tempfile.TemporaryDirectory() as root:
             if program:
@@ -69,7 +69,7 @@ OK (skipped=1)</system-out></testcase>"""
             with open(os.path.join(root, "CMakeLists.txt"), "w", encoding="utf-8") as out:
                 out.write("cmake_minimum_required(VERSION 3.25)\nproject(tiny LANGUAGES NONE)\nenable_testing()\n" + cmake)
             subprocess.run(["cmake", "-S", root, "-B", root + "/out", "-G", "Ninja"], check=True, capture_output=True)
-            command = [sys.executable, os.path.join(ARGS.source, "scripts/run-tests"), root + "/out"]
+            command = [sys.executable, os.path.join(ARGS.source, "scripts/run-tests"), root + "/out", *options]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             return done.returncode, done.stdout
 
@@ -92,13 +92,14 @@ set_tests_properties(left PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
 
     # As a program of Google Test, whose tests do what their names say.
     UNIT_TESTS = """#!/usr/bin/env python3
-import os, sys
+import os, sys, time
 names = [a for a in sys.argv if a.startswith("--gtest_filter=")][0].split("=")[1].split(":")
 print(f"Note: Google Test filter = {':'.join(names)}")
 for name in names:
     print(f"[ RUN      ] {name}", flush=True)
     if "crash" in name:
         os.abort()
+    time.sleep(100 if "hang" in name else 0.6 if "slow" in name else 0)
     if "skip" in name:
         print("x_test.cpp:12: Skipped\\nno data\\n")
     result = "  FAILED  " if "fail" in name else "  SKIPPED " if "skip" in name else "       OK "
@@ -128,6 +129,14 @@ sys.exit(23 if any("leak" in name for name in names) else bool(failed))
         code, output = self.tally(self.unit_tests("A.a", "A.b", "A.leak", "A.c"), self.UNIT_TESTS)
         self.assertEqual((code, output.splitlines()[-1]), (1, "3 passed, 1 failed, 0 skipped"), output)
         self.assertIn("A.leak: ended with exit code 23", output)
+
+    def test_the_limit_is_of_one_test_not_of_all_of_a_process(self):
+        slow = [f"A.slow{k}" for k in range(6)]
+        code, output = self.tally(self.unit_tests(*slow), self.UNIT_TESTS, "--timeout", "2")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "6 passed, 0 failed, 0 skipped"), output)
+        code, output = self.tally(self.unit_tests("A.a", "A.hang", "A.b"), self.UNIT_TESTS, "--timeout", "2")
+        self.assertEqual((code, output.splitlines()[-1]), (1, "2 passed, 1 failed, 0 skipped"), output)
+        self.assertIn("A.hang: took more than 2 s", output)
 
     def test_no_test_at_all_is_a_failure(self):
         code, output = self.tally("")

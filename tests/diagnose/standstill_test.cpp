@@ -62,6 +62,31 @@ TEST(StandstillRules, WhereNobodyIsSeenNobodyIsNamed) {
   EXPECT_THAT(diagnose(c).front().against, Contains("Who had the CPUs meanwhile is not known"));
 }
 
+TEST(StandstillRules, WhoNeverGetsACpuWaitsBehindSomebodyThoughNobodyCame) {
+  RunComparison c = still();
+  c.host->counters.push_back({"host.cpu.others", "count", {1.8, 1.0}});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+  const model::Verdict verdict = diagnose(c).front();
+  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("Programs beside it took 1 instead of 1.8 CPUs: no more")));
+  EXPECT_EQ(verdict.confidence, 0.6);
+  c.host->counters.back().value = {1.8, 0.3};
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/unknown"));
+}
+
+TEST(StandstillRules, WhereNobodyCameButItsRightsWereLoweredThoseAreWhy) {
+  RunComparison c = still();
+  c.host->counters.push_back({"host.cpu.others", "count", {1.8, 1.0}});
+  c.environment = {{"env.target.cpus_allowed", {"0-1", "0"}}};
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/affinity"));
+  c.environment.push_back({"env.target.sched.policy", {"other", "idle"}});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/priority"));
+  EXPECT_THAT(diagnose(c).front().evidence,
+              ElementsAre("It runs by the policy idle instead of other", "It may use CPUs 0 instead of 0-1",
+                          HasSubstr("waited for a CPU"), HasSubstr("took 1 instead of 1.8 CPUs")));
+  add_beside(c, "burner", {0, 1.8});
+  EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+}
+
 TEST(StandstillRules, StoppedIsNotStarved) {
   RunComparison c = still();
   add_beside(c, "burner", {0, 1.8});

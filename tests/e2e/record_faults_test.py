@@ -100,14 +100,14 @@ def running(command, **options):
         child.wait()
 
 
-def inject(name, arguments, pid):
-    """Disturbs for SECONDS, beginning when the injector says so; what it tells of itself, and its pid."""
+def inject(name, arguments, pid, seconds):
+    """Disturbs for so many seconds, beginning when the injector says so; what it tells of itself, and its pid."""
     base = os.path.join(RECORDED["folder"], name)
     with open(f"{base}.inject", "w", encoding="utf-8") as errors:
         command = [os.path.join(ARGS.bin, "culprit"), "inject", *arguments, "--target", str(pid), "--duration", "60s", "-o", f"{base}.truth.json"]
         with running(command, stderr=errors) as injector:
             until(lambda: has_content(f"{base}.inject"), f"{name} begins")
-            time.sleep(SECONDS)
+            time.sleep(seconds)
             if injector.poll() is None:
                 injector.send_signal(signal.SIGINT)
             code = injector.wait(timeout=LIMIT)
@@ -129,7 +129,7 @@ def ping(log):
     return [PYTHON, "-c", PING, log]
 
 
-def record(name, fault=(), server=tinyserve):
+def record(name, fault=(), server=tinyserve, seconds=SECONDS):
     """Path of a recording of a server, and what the injector tells. The recording ends when the fault does."""
     base = os.path.join(RECORDED["folder"], name)
     truth = None
@@ -139,9 +139,9 @@ def record(name, fault=(), server=tinyserve):
             until(lambda: has_content(f"{base}.log") or recorder.poll() is not None, "the server makes a step")
             if recorder.poll() is None:
                 if fault:
-                    truth = inject(name, fault, children_of(recorder.pid)[0])
+                    truth = inject(name, fault, children_of(recorder.pid)[0], seconds)
                 else:
-                    time.sleep(SECONDS)
+                    time.sleep(seconds)
                 recorder.terminate()  # and its command
             code = recorder.wait(timeout=LIMIT)
     if code != 0:
@@ -244,11 +244,11 @@ class Case(unittest.TestCase):
                 if number == 2:
                     raise
 
-    def fresh_pair(self, number, fault, *options):
+    def fresh_pair(self, number, fault, *options, seconds=SECONDS):
         """The undisturbed side just before the disturbed one."""
         self.need(fault)
         baseline = record(f"{fault}-normal-{number}")[0]
-        return Pair(baseline, *record(f"{fault}-{number}", (fault, *options)))
+        return Pair(baseline, *record(f"{fault}-{number}", (fault, *options), seconds=seconds))
 
     def show(self, what, values, scale=1.0, unit=""):
         if values is None:
@@ -343,7 +343,7 @@ class Faults(Case):
         self.nothing_held_back(pair)
 
     def test_gil(self):
-        pair = self.fresh_pair(0, "gil", "--severity", "0.9")
+        pair = self.fresh_pair(0, "gil", "--severity", "0.9", seconds=6)
         self.grows("ms blocked in futex per step", pair.states.get("blocked in futex"), 2.0, 1e-6)
         self.grows("ms running per step", pair.states.get("running"), 1.3, 1e-6)
         self.grows("ms per step", pair.states["period"], 1.3, 1e-6)
@@ -354,7 +354,7 @@ class Faults(Case):
         self.assertGreater(holder[1], pair.truth["achieved"]["held_cpu_ns"] * 0.7)
         self.show("CPUs used by others", pair.moved.get("host.cpu.others"))
         self.show("CPUs used by `culprit inject`", (0, pair.injector()))
-        self.assertLess(pair.injector(), 0.1)
+        self.assertLess(pair.injector_time(), holder[1] / 1e9 / 5)  # it starts, and asks for it
         self.nothing_held_back(pair)
 
     def test_memory_bandwidth(self):
