@@ -56,12 +56,12 @@ def frozen_group(pid):
     return None
 
 
-def how_it_stands(pid):
-    """In words how the process, or one that it started, is made to stand still; None: it is not."""
+def how_it_stands(pid, stopped=("T", "t")):
+    """In words how the process, or one that it started, is made to stand still, by a signal or a tracer (states in `stopped`), or by a freezer; None: it is not."""
     for process in descendants(pid):
         if frozen_group(process):
             return "frozen"
-        if any(state_of(process, thread) in ("T", "t") for thread in threads_of(process)):
+        if any(state_of(process, thread) in stopped for thread in threads_of(process)):
             return "stopped"
     return None
 
@@ -81,9 +81,9 @@ def wait_for(condition, seconds=None):
     return True
 
 
-def what_is_wrong(pids, groups_before, own, makers=None):
-    """A list, empty when both sides run on and nothing is left; `own` are the processes of the one that was killed that may live on, `makers` those whose groups are looked for."""
-    end = time.monotonic() + PATIENCE
+def what_is_wrong(pids, groups_before, own, makers=None, patience=None):
+    """A list, empty when both sides run on and nothing is left within `patience` seconds; `own` are the processes of the one that was killed that may live on, `makers` those whose groups are looked for."""
+    end = time.monotonic() + (PATIENCE if patience is None else patience)
     left = lambda: max(0.0, end - time.monotonic())
     wrong = []
     for side, pid in zip(("baseline", "candidate"), pids):
@@ -114,7 +114,7 @@ def set_going(pids):
             os.kill(process, signal.SIGCONT)
 
 
-def kill_once(command, pids, moment):
+def kill_once(command, pids, moment, patience):
     """Starts it and kills it after so many seconds. How the sides stood then, and what is wrong afterwards."""
     before = groups()
     started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -124,18 +124,19 @@ def kill_once(command, pids, moment):
     except subprocess.TimeoutExpired:
         pass
     own = [pid for pid in descendants(started.pid) if pid != started.pid]
-    stood = next(filter(None, map(how_it_stands, pids)), "both ran")
+    # A tracer stops them for moments, to attach to them: that is no turn.
+    stood = next(filter(None, (how_it_stands(pid, ("T",)) for pid in pids)), "both ran")
     started.send_signal(signal.SIGKILL)
     started.wait()
-    return stood, what_is_wrong(pids, before, own, {started.pid, *own})  # others may run beside it
+    return stood, what_is_wrong(pids, before, own, {started.pid, *own}, patience)  # others may run beside it
 
 
-def trial(command, pids, runs, within):
+def trial(command, pids, runs, within, patience):
     """Kills at moments by chance, prints each failure and how many were fine; whether all were."""
     fine, stood_how = 0, collections.Counter()
     for i in range(runs):
         moment = random.uniform(0, within)
-        stood, wrong = kill_once(command, pids, moment)
+        stood, wrong = kill_once(command, pids, moment, patience)
         stood_how[stood] += 1
         fine += not wrong
         for text in wrong:

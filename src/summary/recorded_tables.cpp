@@ -255,8 +255,9 @@ std::vector<PeerRow> peers_of(const Trace& trace, std::vector<SchedPeer> ThreadS
   return rows;
 }
 
+/// `none`: what it says of itself without a row, though scheduling was recorded.
 Table table_of_peers(std::string title, std::string key, std::string heading, const std::vector<PeerRow>& rows,
-                     bool timed, std::size_t limit) {
+                     bool timed, std::size_t limit, std::string none) {
   Table table = model::make_table<PeerRow>(
       std::move(title), std::move(key),
       {{{"Thread", "thread", ColumnType::name}, &PeerRow::thread},
@@ -268,8 +269,12 @@ Table table_of_peers(std::string title, std::string key, std::string heading, co
        {{"Time", "time_ns", ColumnType::time}, &PeerRow::time, model::present_if(timed)}},
       rows, limit);
   note_rest(table, rows.size(), timed ? "rival" : "waker");
-  if (rows.empty()) table.notes.emplace_back("No scheduling was recorded");
+  if (rows.empty()) table.notes.push_back(std::move(none));
   return table;
+}
+
+std::string without_rows(const Trace& trace, std::string none) {
+  return trace.sched.empty() ? "No scheduling was recorded" : std::move(none);
 }
 
 }  // namespace
@@ -391,14 +396,16 @@ Table fault_table(const Trace& trace, const RecordedTableOptions& options) {
 Table waker_table(const Trace& trace, const RecordedTableOptions& options) {
   auto rows = peers_of(trace, &ThreadSched::woken_by);
   std::ranges::stable_sort(rows, std::greater<>(), &PeerRow::count);
-  return table_of_peers("Who woke whom", "wakers", "Woken by", rows, false, options.limit);
+  return table_of_peers("Who woke whom", "wakers", "Woken by", rows, false, options.limit,
+                        without_rows(trace, "No thread was woken"));
 }
 
 Table rival_table(const Trace& trace, const RecordedTableOptions& options) {
   auto rows = peers_of(trace, &ThreadSched::ran_instead);
   std::ranges::stable_sort(rows, std::greater<>(), &PeerRow::time);
   Table table =
-      table_of_peers("Who ran while a thread was in the run queue", "rivals", "Ran instead", rows, true, options.limit);
+      table_of_peers("Who ran while a thread was in the run queue", "rivals", "Ran instead", rows, true, options.limit,
+                     without_rows(trace, "Nobody was seen to take a CPU or to leave it while a thread waited for one"));
   if (!rows.empty()) table.notes.emplace_back("Time: for how long the other had the CPU for which the thread waited");
   return table;
 }

@@ -56,6 +56,8 @@ TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
       pids.push_back(running->clients(side)[0]);
     }
     for (const pid_t pid : pids) EXPECT_TRUE(faults::process_facts(pid));
+    EXPECT_TRUE(
+        test::eventually([&] { return read_file(folder_ + "/baseline-load.txt").value_or("").starts_with("load "); }));
   }
   for (const pid_t pid : pids) EXPECT_FALSE(faults::process_facts(pid)) << pid;
   EXPECT_THAT(*read_file(folder_ + "/baseline-load.txt"), testing::StartsWith("load "));
@@ -65,12 +67,17 @@ TEST_F(RunningServersTest, WhatAWrongPathAnswersIsSaid) {
   Servers servers;
   for (auto& command : servers.commands) command = {"python3", "-m", "http.server", "{port}", "--bind", "127.0.0.1"};
   servers.ready = "http://127.0.0.1:{port}/no-such-page";
-  servers.patience = 3'000'000'000;
   servers.folder = folder_;
-  const auto running = RunningServers::start(servers, -1);
-  ASSERT_FALSE(running);
-  EXPECT_THAT(to_string(running.error()),
-              testing::ContainsRegex("no-such-page: the baseline is not ready after 3 s: status 404"));
+  std::string said;
+  // Two of them start at once; where that takes longer it is their silence that is told.
+  for (const Ns patience : {3, 12, 48}) {
+    servers.patience = patience * 1'000'000'000;
+    const auto running = RunningServers::start(servers, -1);
+    ASSERT_FALSE(running);
+    said = to_string(running.error());
+    if (said.find("404") != std::string::npos) break;
+  }
+  EXPECT_THAT(said, testing::ContainsRegex("no-such-page: the baseline is not ready after [0-9]+ s: status 404"));
 }
 
 TEST_F(RunningServersTest, WhereTheUserSeesToTheLoadItsPortsAreSaid) {

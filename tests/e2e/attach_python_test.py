@@ -419,7 +419,7 @@ class Python(Case):
     def test_children_that_end_before_they_are_attached_to_are_counted(self):
         if os.geteuid() != 0:
             self.skipTest("root alone is told of each child")
-        child = self.answering("import os\ndef work(n): return n\ndef fork():\n    pid = os.fork()\n    if pid == 0:\n        time.sleep(0.1)\n        os._exit(0)\n    return os.waitpid(pid, 0)[1]", "/usr/bin/python3")
+        child = self.answering("import os\ndef work(n): return n\ndef fork():\n    pid = os.fork()\n    if pid == 0:\n        time.sleep(0.15)\n        os._exit(0)\n    return os.waitpid(pid, 0)[1]", "/usr/bin/python3")
         recorder = self.recorder(child.pid, "__main__:work", name="forks.pftrace", collect="python,sched")
         self.attached(recorder, child)
         self.assertEqual(self.ask(child, "[fork() for _ in range(4)]"), [0] * 4)

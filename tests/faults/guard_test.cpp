@@ -47,7 +47,7 @@ TEST_F(GuardTest, TakesTheStepsWhenTheInjectorIsKilled) {
 
 TEST_F(GuardTest, KillsAnInjectorThatIsSilentAndUndoes) {
   const test::Child injector([&] {
-    auto guard = Guard::start(state, 200'000'000);
+    auto guard = Guard::start(state, 2'000'000'000);
     if (!guard || !guard->add(step)) _exit(1);
     raise(SIGSTOP);
   });

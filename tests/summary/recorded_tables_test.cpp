@@ -139,6 +139,14 @@ TEST(RecordedTables, WhoWokeWhomAndWhoRanInstead) {
   EXPECT_THAT(cells(rivals, "time_ns"), ElementsAre("5000000"));
 }
 
+TEST(RecordedTables, NobodyWhoRanInsteadIsNotTheLackOfScheduling) {
+  EXPECT_THAT(rival_table(Trace{}, kTwoSeconds).notes, ElementsAre("No scheduling was recorded"));
+  Trace starved;
+  starved.sched.emplace_back();
+  EXPECT_THAT(rival_table(starved, kTwoSeconds).notes, ElementsAre(testing::HasSubstr("Nobody was seen to take a CPU")));
+  EXPECT_THAT(waker_table(starved, kTwoSeconds).notes, ElementsAre("No thread was woken"));
+}
+
 /// A script that starts so many processes, beside one server; each was timed as often as its number in them.
 Trace many_processes(int number) {
   TraceBuilder builder(Rank{});

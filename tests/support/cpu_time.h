@@ -8,17 +8,21 @@
 
 namespace culprit::test {
 
+inline double seconds_of(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// For which all threads of this process have run, s.
+inline double cpu_seconds_of_process() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+
 /// CPU time of this thread that `work` takes, s.
 template <class Work>
 double cpu_seconds(const Work& work) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  const double begin = now();
+  const double begin = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   work();
-  return now() - begin;
+  return seconds_of(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 /// How many times as long `more` takes as `less`: of three turns, and of up to ten until that is below `enough`.

@@ -47,7 +47,7 @@ class Proc : public testing::Test {
     std::ofstream(proc_ / path / "stat") << "1 (" << name << ") " << state << " 1 1\n";
     if (!file.empty()) std::ofstream(proc_ / path / file) << text;
   }
-  std::filesystem::path proc_ = std::filesystem::path(testing::TempDir()) / "asleep_proc";
+  std::filesystem::path proc_ = std::filesystem::path(testing::TempDir()) / ("asleep_proc" + std::to_string(getpid()));
 };
 
 TEST_F(Proc, ThreadsOfAllProcessesAreCounted) {

