@@ -13,6 +13,7 @@
 #include "ab/printed.h"
 #include "core/file.h"
 #include "core/text.h"
+#include "support/child_process.h"
 
 namespace culprit::ab {
 namespace {
@@ -56,8 +57,10 @@ TEST_F(RunningServersTest, AreReadyWhenTheyAnswerAndEndWithTheirClients) {
       pids.push_back(running->clients(side)[0]);
     }
     for (const pid_t pid : pids) EXPECT_TRUE(faults::process_facts(pid));
-    EXPECT_TRUE(
-        test::eventually([&] { return read_file(folder_ + "/baseline-load.txt").value_or("").starts_with("load "); }));
+    EXPECT_TRUE(test::eventually([&] {
+      const auto text = read_file(folder_ + "/baseline-load.txt");
+      return text && text->starts_with("load ");
+    }));
   }
   for (const pid_t pid : pids) EXPECT_FALSE(faults::process_facts(pid)) << pid;
   EXPECT_THAT(*read_file(folder_ + "/baseline-load.txt"), testing::StartsWith("load "));

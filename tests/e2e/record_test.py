@@ -492,18 +492,17 @@ class Ends(Case):
         tool = shutil.which("bpftool") or "/usr/sbin/bpftool"
         if os.geteuid() != 0 or not os.path.exists(tool):
             self.skipTest("needs root and bpftool")
-        listed = lambda: [row for row in json.loads(subprocess.run([tool, "-j", "prog"], capture_output=True, check=True).stdout)
-                          if row.get("name", "").startswith("on_")]
-        # Others may record beside it.
-        of_recorder = lambda: {row["id"] for row in listed() if recorder.pid in (by["pid"] for by in row.get("pids", []))}
+        listed = lambda: {row["id"] for row in json.loads(subprocess.run([tool, "-j", "prog"], capture_output=True, check=True).stdout)
+                          if row.get("name", "").startswith("on_")}
+        before = listed()
         target = self.start(["sleep", "100"])
         recorder = self.recorder("-p", str(target.pid), "-o", self.path())
         self.recording_begun(self.path())
-        self.until(lambda: len(of_recorder()) >= 6, "programs are loaded")
-        mine = of_recorder()
+        self.until(lambda: len(listed() - before) >= 6, "programs are loaded")
+        mine = listed() - before
         recorder.kill()
         recorder.wait()
-        self.until(lambda: not mine & {row["id"] for row in listed()}, "programs are gone")
+        self.until(lambda: not mine & listed(), "programs are gone")
 
     def test_a_full_disk_ends_the_recording_and_keeps_what_is_there(self):
         self.need_ebpf()

@@ -129,10 +129,10 @@ TEST(PerfettoBombs, TheLimitCanBeRaised) {
 
 class InTime {
  public:
-  ~InTime() { EXPECT_LT(test::cpu_seconds_of_process() - begin_, 20); }
+  ~InTime() { EXPECT_LT(culprit::test::cpu_seconds_of_process() - begin_, 20); }
 
  private:
-  double begin_ = test::cpu_seconds_of_process();
+  double begin_ = culprit::test::cpu_seconds_of_process();
 };
 
 TEST(PerfettoBombs, ForgettingTakesTheTimeOfLearning) {
