@@ -36,8 +36,8 @@ void add_step(const model::HostEvidence& base, const model::HostEvidence& candid
   if (!base.step || !candidate.step) return;
   changes.step_thread = base.step->name;
   for (const auto& [what, times] :
-       {std::pair("on CPU", &model::StepThread::on_cpu), std::pair(kInRunQueue.data(), &model::StepThread::runnable),
-        std::pair("blocked", &model::StepThread::blocked)})
+       {std::pair(kOnCpuOfStep.data(), &model::StepThread::on_cpu),
+        std::pair(kInRunQueue.data(), &model::StepThread::runnable), std::pair("blocked", &model::StepThread::blocked)})
     changes.step.push_back(
         {what,
          "ns per step",

@@ -13,6 +13,7 @@ inline constexpr double kLeastStateShare = 0.005;
 inline constexpr double kLeastCounterShare = 0.1;
 
 /// Of a step, or a unit of work.
+inline constexpr std::string_view kOnCpuOfStep = "on CPU";
 inline constexpr std::string_view kInRunQueue = "runnable, in the run queue";
 
 /// Adds another recording of the same run: totals and cycles add, means of counters weigh by samples.

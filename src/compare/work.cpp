@@ -215,10 +215,15 @@ double mean_of(std::span<const Recording> recordings, std::string_view counter) 
   return recordings.empty() ? 0 : sum / static_cast<double>(recordings.size());
 }
 
+/// Share of the CPUs that worked, or that the machine below took: none of them was left.
+double busy_of(std::span<const Recording> recordings) {
+  return std::min(1.0, mean_of(recordings, "host.cpu.busy") + mean_of(recordings, "host.cpu.steal"));
+}
+
 /// Of recordings: what held a side back.
 struct Surroundings {
   double throttled = 0;  ///< ns a second
-  double busy = 0;       ///< share of the CPUs
+  double busy = 0;       ///< busy_of
   double run_queue = 0;  ///< ns per unit
 };
 
@@ -305,7 +310,17 @@ Stretches stretches_of(const Side& a, const Side& b, const std::array<bool, 2>& 
     std::ranges::sort(times);
     return times.empty() ? model::kNoNumber : stats::quantile_of_sorted(times, 0.5);
   };
-  return {std::min(a.time.size(), b.time.size()), median(b.time) / median(a.time) - 1, held_back};
+  const auto slower = [](std::span<const double> side, std::vector<double> other) {
+    if (side.empty() || other.empty()) return 0.0;
+    std::ranges::sort(other);
+    const double nine_of_ten = stats::quantile_of_sorted(other, 0.9);
+    const auto count = std::ranges::count_if(side, [&](double time) { return time > nine_of_ten; });
+    return static_cast<double>(count) / static_cast<double>(side.size());
+  };
+  return {std::min(a.time.size(), b.time.size()),
+          median(b.time) / median(a.time) - 1,
+          held_back,
+          {slower(a.time, b.time), slower(b.time, a.time)}};
 }
 
 /// In the mean; kNoNumber: not known.
@@ -337,7 +352,7 @@ void add_parts(model::WorkComparison& result, const Side& base, const Side& cand
   const auto part = [&](std::string what, double a, double b) {
     result.parts.push_back(plain(std::move(what), "ns", a / base.units, b / candidate.units));
   };
-  part("on CPU", base.sum.on_cpu, candidate.sum.on_cpu);
+  part(std::string(kOnCpuOfStep), base.sum.on_cpu, candidate.sum.on_cpu);
   part(std::string(kInRunQueue), base.sum.run_queue, candidate.sum.run_queue);
   std::map<std::string, std::array<const CountedTime*, 2>> blocked;
   for (const auto& [name, sum] : base.blocked) blocked[name][0] = &sum;
@@ -443,7 +458,7 @@ std::optional<Refusal> why_one_is_idle(std::span<const Recording> base, std::spa
   constexpr double kNearlyAll = 0.9;
   const double used = mean_of(sides.at(side), "host.cpu.used");
   const double others = mean_of(sides.at(side), "host.cpu.others");
-  if (mean_of(sides.at(side), "host.cpu.busy") >= kFull && used > 0 && others >= kNearlyAll * used)
+  if (busy_of(sides.at(side)) >= kFull && used > 0 && others >= kNearlyAll * used)
     return Refusal{fmt::format("the {} hardly ran: nothing was asked of it, or it got no CPU, of which other programs "
                                "had {:.2f} of the {:.2f} in use",
                                name, others, used),
@@ -472,8 +487,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
   const std::array per_unit = {a.ns / a.units, b.ns / b.units};
   const auto others = bystanders_that_moved(a.others, b.others);
   const auto surroundings = [](std::span<const Recording> recordings, const Side& side) {
-    return Surroundings{mean_of(recordings, kThrottledTime), mean_of(recordings, "host.cpu.busy"),
-                        side.sum.run_queue / side.units};
+    return Surroundings{mean_of(recordings, kThrottledTime), busy_of(recordings), side.sum.run_queue / side.units};
   };
   const std::array known =
       disturbed({surroundings(base, a), surroundings(candidate, b)}, per_unit[1] / per_unit[0], others);
@@ -516,7 +530,7 @@ model::WorkComparison compare_work(std::span<const Recording> base, std::span<co
                        work_outcome,
                        time.change,
                        options.tolerance,
-                       {mean_of(base, "host.cpu.busy"), mean_of(candidate, "host.cpu.busy")},
+                       {busy_of(base), busy_of(candidate)},
                        stretches_of(a, b, known),
                        answered_of(a, b)});
   const auto is_idle = [](const Recording& recording) { return recording.work->idle; };

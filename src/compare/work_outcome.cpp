@@ -62,6 +62,33 @@ std::optional<Outcome> by_waits(model::WorkComparison& result, const Stretches& 
   return std::nullopt;
 }
 
+/// Where neither decides: in most stretches the side that others held back did far fewer units than the other in hardly
+/// any, and its threads were awake for most of what one took longer. As of steps (held_back.cpp).
+std::optional<Outcome> by_stretches(model::WorkComparison& result, const Stretches& stretches, double time_change) {
+  constexpr std::size_t kFewest = 8;
+  constexpr double kFew = 0.7;
+  constexpr double kMostly = 0.5;
+  if (stretches.fewest < kFewest) return std::nullopt;
+  const double count_error = std::sqrt(2.0) * result.unit.count_error.value_or(0);
+  for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+    const auto rate = [&](double change) { return side == 1 ? 1 / (1 + change) : 1 + change; };
+    if (!stretches.held_back[side] || stretches.slower[side] <= kMostly || rate(stretches.typical) > kFew ||
+        rate(time_change) * (1 + count_error) > kFew)
+      continue;
+    double awake = 0;
+    for (const WorkChange& part : result.parts)
+      if (part.what == kOnCpuOfStep || part.what == kInRunQueue) awake += part.value[side] - part.value[1 - side];
+    const auto& per_second = result.throughput.value;
+    if (awake < kMostly * (kSecond / per_second[side] - kSecond / per_second[1 - side])) continue;
+    result.reading = fmt::format(
+        "in {:.0f} % of its stretches the {} did fewer than the {} in nine of ten, while others took its CPUs; by how "
+        "much is not decided",
+        100 * stretches.slower[side], model::kSideNames.at(side), model::kSideNames.at(1 - side));
+    return side == 1 ? Outcome::regression : Outcome::improvement;
+  }
+  return std::nullopt;
+}
+
 /// The share of a change of the time per unit that a change by this ratio makes, as logarithms.
 double share_of(double ratio, double time_change) {
   return time_change != 0 && ratio > 0 ? std::log(ratio) / std::log1p(time_change) : 0;
@@ -196,6 +223,12 @@ void decide_changed(model::WorkComparison& result, const WorkJudged& judged) {
   }
 }
 
+/// Where the throughput spreads too much.
+std::optional<Outcome> held_back_by_others(model::WorkComparison& result, const WorkJudged& judged) {
+  const auto by_waiting = by_waits(result, judged.stretches, judged.time_change);
+  return by_waiting ? by_waiting : by_stretches(result, judged.stretches, judged.time_change);
+}
+
 /// The throughput is not shown to have changed.
 void decide_alike(model::WorkComparison& result, const WorkJudged& judged) {
   const double worked_change = result.worked.change;
@@ -205,9 +238,8 @@ void decide_alike(model::WorkComparison& result, const WorkJudged& judged) {
       (judged.work == Outcome::regression || judged.work == Outcome::improvement)) {
     result.outcome = judged.work;
     result.reading = "as much work was done, and each unit took another time";
-  } else if (const auto slower = judged.time == Outcome::inconclusive
-                                     ? by_waits(result, judged.stretches, judged.time_change)
-                                     : std::nullopt) {
+  } else if (const auto slower =
+                 judged.time == Outcome::inconclusive ? held_back_by_others(result, judged) : std::nullopt) {
     result.outcome = *slower;
   } else if (judged.time == Outcome::no_change && judged.answered && took_otherwise(*judged.answered)) {
     result.why = fmt::format("as much work was done, but answers took {} instead of {}",

@@ -14,13 +14,15 @@ namespace culprit::compare {
 
 inline constexpr std::size_t kFewestStretches = 4;  ///< of which a drift could be told
 inline constexpr double kLongerQueue = 0.25;
-inline constexpr double kNoneLeft = 0.9;  ///< share of the CPUs that were busy
+inline constexpr double kNoneLeft = 0.9;  ///< share of the CPUs that worked or were stolen
 
 /// What is known of the stretches of both sides.
 struct Stretches {
   std::size_t fewest = 0;         ///< of a side
   double typical = 0;             ///< change of the median time per unit
   std::array<bool, 2> held_back;  ///< the side by others, and it was the slower one
+  /// The share of the side's stretches in which a unit took longer than in nine of ten of the other's.
+  std::array<double, 2> slower{};
 };
 
 /// How long requests waited for their answers, ns, per side.
@@ -37,7 +39,7 @@ struct WorkJudged {
   model::Outcome work = model::Outcome::inconclusive;  ///< of the time worked per unit
   double time_change = 0;
   double tolerance = 0;
-  std::array<double, 2> busy{};  ///< share of the CPUs
+  std::array<double, 2> busy{};  ///< share of the CPUs, of which some may be stolen
   Stretches stretches;
   std::optional<Answered> answered;
 };

@@ -164,6 +164,12 @@ TEST(CompareWork, ACompetitorOnAFullMachineMakesARegression) {
   const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
   EXPECT_EQ(c.outcome, model::Outcome::regression);
   EXPECT_EQ(c.reading, "stress-ng-cpu took CPUs that the program, or who asks it, wanted");
+  b.host.counters.back().mean = 0.8;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::no_change) << "CPUs are left";
+  b.host.counters.push_back(b.host.counters.back());
+  b.host.counters.back().name = "host.cpu.steal";
+  b.host.counters.back().mean = 0.15;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::regression) << "the machine below took those";
   b.work->others.push_back({"backup", 0.5});
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).reading,
             "stress-ng-cpu and others took CPUs that the program, or who asks it, wanted");
@@ -217,6 +223,24 @@ TEST(CompareWork, AStallIsNoWaitOfEveryUnit) {
   for (std::size_t w = 0; w < 12; ++w) b.work->units[0].per_window[w] *= w < 4 ? 0.1 : 1.45;
   b.work->others = {{"stress-ng-cpu", 1.5}};
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive) << "two of three windows are fine";
+}
+
+TEST(CompareWork, MostHalfSecondsDecideWhereOthersTookItsCpusAndNeitherTheRateNorTheWaitsDo) {
+  model::Recording a = recorded({.rate = 4000, .run_queue = 60e3});
+  model::Recording b = recorded({.rate = 1500, .on_cpu = 250e3, .run_queue = 150e3});
+  let_drift(a);
+  b.work->others = {{"stress-ng-hdd", 0.8}};
+  // Slow most of the time, not all of it.
+  for (std::size_t w = 0; w < 12; ++w) b.work->units[0].per_window[w] *= w % 3 == 0 ? 2.2 : 0.6;
+  const model::WorkComparison c = compare_work({&a, 1}, {&b, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression) << c.why;
+  EXPECT_NE(c.reading.find("of its stretches the candidate did fewer"), std::string::npos) << c.reading;
+  EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
+  model::Recording alone = b;
+  alone.work->others.clear();
+  EXPECT_EQ(compare_work({&a, 1}, {&alone, 1}).outcome, model::Outcome::inconclusive) << "nobody took its CPUs";
+  for (model::WorkWindow& window : b.work->windows) window.on_cpu /= 3;
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive) << "it was asked for less";
 }
 
 TEST(CompareWork, WaitsPerUnitAreNoSurerThanTheNumberOfUnits) {

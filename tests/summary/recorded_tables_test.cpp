@@ -143,7 +143,8 @@ TEST(RecordedTables, NobodyWhoRanInsteadIsNotTheLackOfScheduling) {
   EXPECT_THAT(rival_table(Trace{}, kTwoSeconds).notes, ElementsAre("No scheduling was recorded"));
   Trace starved;
   starved.sched.emplace_back();
-  EXPECT_THAT(rival_table(starved, kTwoSeconds).notes, ElementsAre(testing::HasSubstr("Nobody was seen to take a CPU")));
+  EXPECT_THAT(rival_table(starved, kTwoSeconds).notes,
+              ElementsAre(testing::HasSubstr("Nobody was seen to take a CPU")));
   EXPECT_THAT(waker_table(starved, kTwoSeconds).notes, ElementsAre("No thread was woken"));
 }
 

@@ -43,7 +43,8 @@ TEST(StoppedThreads, WhatIsNoStatIsNone) {
 }
 
 TEST(StoppedThreads, AllThreadsOfAProcessThatIsStopped) {
-  const std::filesystem::path proc = std::filesystem::path(testing::TempDir()) / ("stopped_proc" + std::to_string(getpid()));
+  const std::filesystem::path proc =
+      std::filesystem::path(testing::TempDir()) / ("stopped_proc" + std::to_string(getpid()));
   std::filesystem::remove_all(proc);
   const auto put = [&](const std::string& path, const std::string& text) {
     std::filesystem::create_directories((proc / path).parent_path());
