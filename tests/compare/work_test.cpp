@@ -236,9 +236,9 @@ TEST(CompareWork, MostHalfSecondsDecideWhereOthersTookItsCpusAndNeitherTheRateNo
   EXPECT_EQ(c.outcome, model::Outcome::regression) << c.why;
   EXPECT_NE(c.reading.find("of its stretches the candidate did fewer"), std::string::npos) << c.reading;
   EXPECT_EQ(compare_work({&b, 1}, {&a, 1}).outcome, model::Outcome::improvement) << "the mirror of it";
-  model::Recording alone = b;
-  alone.work->others.clear();
-  EXPECT_EQ(compare_work({&a, 1}, {&alone, 1}).outcome, model::Outcome::inconclusive) << "nobody took its CPUs";
+  const auto others = std::exchange(b.work->others, {});
+  EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive) << "nobody took its CPUs";
+  b.work->others = others;
   for (model::WorkWindow& window : b.work->windows) window.on_cpu /= 3;
   EXPECT_EQ(compare_work({&a, 1}, {&b, 1}).outcome, model::Outcome::inconclusive) << "it was asked for less";
 }

@@ -141,8 +141,11 @@ TEST(RecordedTables, WhoWokeWhomAndWhoRanInstead) {
 
 TEST(RecordedTables, NobodyWhoRanInsteadIsNotTheLackOfScheduling) {
   EXPECT_THAT(rival_table(Trace{}, kTwoSeconds).notes, ElementsAre("No scheduling was recorded"));
-  Trace starved;
-  starved.sched.emplace_back();
+  Trace starved = recorded();
+  for (ThreadSched& thread : starved.sched) {
+    thread.ran_instead.clear();
+    thread.woken_by.clear();
+  }
   EXPECT_THAT(rival_table(starved, kTwoSeconds).notes,
               ElementsAre(testing::HasSubstr("Nobody was seen to take a CPU")));
   EXPECT_THAT(waker_table(starved, kTwoSeconds).notes, ElementsAre("No thread was woken"));
