@@ -47,7 +47,7 @@ Verdict waits_for_cpu(const Evidence& evidence, const model::Standstill& still) 
   const auto others = evidence.counter("host.cpu.others");
   const std::string took =
       others && others->with >= kLeastTaken
-          ? fmt::format("Programs beside it took {} CPUs: no more, but somebody had those that it waited for",
+          ? fmt::format("Programs beside it took {} CPUs, and somebody had those that it waited for",
                         instead_number(*others))
           : std::string();
   std::vector<std::string> settings = lowered(evidence);

@@ -67,7 +67,7 @@ TEST(StandstillRules, WhoNeverGetsACpuWaitsBehindSomebodyThoughNobodyCame) {
   c.host->counters.push_back({"host.cpu.others", "count", {1.8, 1.0}});
   EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
   const model::Verdict verdict = diagnose(c).front();
-  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("Programs beside it took 1 instead of 1.8 CPUs: no more")));
+  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("Programs beside it took 1 instead of 1.8 CPUs, and somebody had")));
   EXPECT_EQ(verdict.confidence, 0.6);
   c.host->counters.back().value = {1.8, 0.3};
   EXPECT_THAT(causes(c), ElementsAre("cpu_contention/unknown"));
