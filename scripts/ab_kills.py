@@ -81,9 +81,9 @@ def wait_for(condition, seconds=None):
     return True
 
 
-def what_is_wrong(pids, groups_before, own, makers=None, patience=None):
-    """A list, empty when both sides run on and nothing is left within `patience` seconds; `own` are the processes of the one that was killed that may live on, `makers` those whose groups are looked for."""
-    end = time.monotonic() + (PATIENCE if patience is None else patience)
+def what_is_wrong(pids, groups_before, own, makers=None):
+    """A list, empty when both sides run on and nothing is left; `own` are the processes of the one that was killed that may live on, `makers` those whose groups are looked for."""
+    end = time.monotonic() + PATIENCE
     left = lambda: max(0.0, end - time.monotonic())
     wrong = []
     for side, pid in zip(("baseline", "candidate"), pids):
@@ -114,7 +114,7 @@ def set_going(pids):
             os.kill(process, signal.SIGCONT)
 
 
-def kill_once(command, pids, moment, patience):
+def kill_once(command, pids, moment):
     """Starts it and kills it after so many seconds. How the sides stood then, and what is wrong afterwards."""
     before = groups()
     started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -128,15 +128,15 @@ def kill_once(command, pids, moment, patience):
     stood = next(filter(None, (how_it_stands(pid, ("T",)) for pid in pids)), "both ran")
     started.send_signal(signal.SIGKILL)
     started.wait()
-    return stood, what_is_wrong(pids, before, own, {started.pid, *own}, patience)  # others may run beside it
+    return stood, what_is_wrong(pids, before, own, {started.pid, *own})  # others may run beside it
 
 
-def trial(command, pids, runs, within, patience):
+def trial(command, pids, runs, within):
     """Kills at moments by chance, prints each failure and how many were fine; whether all were."""
     fine, stood_how = 0, collections.Counter()
     for i in range(runs):
         moment = random.uniform(0, within)
-        stood, wrong = kill_once(command, pids, moment, patience)
+        stood, wrong = kill_once(command, pids, moment)
         stood_how[stood] += 1
         fine += not wrong
         for text in wrong:

@@ -23,6 +23,10 @@ import jsonschema
 
 import pftrace
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "scripts"))
+
+import ab_kills  # noqa: E402
+
 ARGS = argparse.Namespace(bin="build", source=".")
 
 # Waits, so that a busy machine changes little; $1 milliseconds.
@@ -73,23 +77,12 @@ def groups_of(pid):
     return [path for path in glob.glob(f"/sys/fs/cgroup/**/culprit-ab-{pid}-*", recursive=True) if os.path.isdir(path)]
 
 
-def is_frozen(group):
-    for name, word in (("freezer.state", "FROZEN"), ("cgroup.events", "frozen 1")):
-        try:
-            with open(os.path.join(group, name), encoding="utf-8") as file:
-                if word in file.read():
-                    return True
-        except OSError:
-            pass
-    return False
-
-
-def wait_for_turns(started, number):
+def wait_for_turns(started, sides, number):
     """Until so many times another side was seen frozen than before."""
     limit = time.monotonic() + 60
     last, seen = None, 0
     while seen < number and started.poll() is None and time.monotonic() < limit:
-        now = next((group for group in groups_of(started.pid) if is_frozen(group)), last)
+        now = next((pid for pid in sides if ab_kills.frozen_group(pid)), last)
         seen += now != last
         last = now
         time.sleep(0.01)
@@ -137,7 +130,7 @@ class Ab(unittest.TestCase):
 class Commands(Ab):
     def test_a_longer_run_is_found_and_named(self):
         answer = self.answer("--budget", "60s", "--no-record", "--", sys.executable, "-c", SLEEPS, "50", "--vs", "--",
-                             sys.executable, "-c", SLEEPS, "250")
+                             sys.executable, "-c", SLEEPS, "150")
         self.assertEqual(answer["outcome"], "regression")
         found = answer["alternation"]
         self.assertEqual(found["end"], "found")
@@ -147,7 +140,7 @@ class Commands(Ab):
         self.assertGreater(change["ci_low"], 1)
         self.assertLess(change["ci_low"], change["ratio"])
         self.assertGreater(change["ci_high"], change["ratio"])
-        self.assertIn("250", found["sides"][1])
+        self.assertIn("150", found["sides"][1])
 
     def test_equal_runs_are_not_called_different(self):
         answer = self.answer("-n", "10", "--no-record", "--detect", "50%", "--", sys.executable, "-c", SLEEPS, "100", "--vs", "--",
@@ -414,7 +407,7 @@ class Turns(Ab):
         b = self.tinyserve()
         started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
-        wait_for_turns(started, 8)
+        wait_for_turns(started, (a, b), 8)
         os.kill(b, signal.SIGKILL)
         out, err = started.communicate(timeout=100)
         self.assertEqual(started.returncode, 0, err)
@@ -427,14 +420,14 @@ class Turns(Ab):
         b = self.tinyserve()
         started = subprocess.Popen(culprit("ab", "--json", "--turns", "100ms", "--budget", "200s", "--python", STEPS, "-p", str(a), "--vs", "-p", str(b)),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
-        wait_for_turns(started, 24)
+        wait_for_turns(started, (a, b), 24)
         with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="utf-8") as file:
             recorders = [pid for pid in file.read().split() if name_of(pid) != "culprit-guard"]
         self.assertGreaterEqual(len(recorders), 2)  # in front of whoever looks at what is known
         begin = time.monotonic()
         os.kill(int(recorders[0]), signal.SIGKILL)
         out, err = started.communicate(timeout=200)
-        self.assertLess(time.monotonic() - begin, 60)
+        self.assertLess(time.monotonic() - begin, 20)
         self.assertEqual(started.returncode, 4, err)
         found = json.loads(out)["alternation"]
         self.assertEqual(found["end"], "interrupted")

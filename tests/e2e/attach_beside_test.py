@@ -123,7 +123,7 @@ import time
 def work(n):
     return sum(range(n))
 print("ready", flush=True)
-end = time.monotonic() + 200
+end = time.monotonic() + 60
 while time.monotonic() < end:
     work(10000)
 """
@@ -141,11 +141,6 @@ class Beside(Case):
                                                    "--python", "__main__:Server.run", "-v", *options], stdout=said, stderr=said, text=True))
         self.children += recorders
         return recorders
-
-    @staticmethod
-    def has_another(text, recorders):
-        """Whether one says that another one of them has the process."""
-        return IN_USE in text or any(f"traced by process {other.pid}" in text for other in recorders)
 
     def said(self, number):
         return self.text_of(self.path(f"{number}.said"))
@@ -175,9 +170,8 @@ class Beside(Case):
                 codes = [recorder.wait(timeout=LIMIT) for recorder in recorders]
                 said = [self.said(number) for number in range(count)]
                 self.assertEqual(codes, [0] * count, said)
-                refused = [self.has_another(text, recorders) for text in said]
-                self.assertEqual(sorted(refused), [False] + [True] * (count - 1), said)
-                winner = refused.index(False)
+                self.assertEqual(sorted(IN_USE in text for text in said), [False] + [True] * (count - 1), said)
+                winner = next(number for number in range(count) if IN_USE not in said[number])
                 self.assertEqual(self.calls(f"{winner}.pftrace")["Server.run"], 200, (turn, said[winner]))
                 self.assertEqual(self.facts(f"{winner}.pftrace")["cost.python.dropped"], "0")
                 self.idle(child)
@@ -202,13 +196,12 @@ class Beside(Case):
         before = self.state(child)
         for count in (2, 4):
             for _ in range(ROUNDS):
-                recorders = self.start_recorders(child.pid, count, "--duration", "1s")
+                recorders = self.start_recorders(child.pid, count, "--duration", "50ms")
                 codes = [recorder.wait(timeout=LIMIT) for recorder in recorders]
                 said = [self.said(number) for number in range(count)]
                 self.assertEqual(codes, [0] * count, said)
-                self.assertTrue(any(NO_PYTHON in text for text in said), said)
                 for text in said:
-                    self.assertTrue(NO_PYTHON in text or self.has_another(text, recorders), text)
+                    self.assertTrue(NO_PYTHON in text or IN_USE in text, text)
                 self.assertIsNone(child.poll(), "it runs")
                 self.idle(child)
                 self.assertEqual(self.state(child), before)
@@ -242,28 +235,27 @@ class Beside(Case):
         self.attached(recorder, children[0])
         return recorder
 
-    def call_until_its_end(self, child, recorder, duration):
-        """How often it called `work` for certain while that recorded, and what the recorder said."""
-        begin, count = time.monotonic(), 0
+    def call_until_its_end(self, child, recorder):
+        """How often it called `work`, and what the recorder said."""
+        count = 0
         while recorder.poll() is None:
             self.ask(child, f"work({count})")
-            count += time.monotonic() < begin + 0.5 * duration  # it began before, and ends later than that
+            count += 1
             time.sleep(0.05)
         return count, recorder.stderr.read()
 
     def missed_none(self, count, errors, duration):
         self.assertNotIn("stood still", errors)
         self.assertLess(int(self.facts()["record.duration_ns"]) / 1e9, duration + 0.5)
-        self.assertGreater(count, 3)
-        self.assertGreaterEqual(self.calls()["work"], 0.9 * count - 3)
+        self.assertGreater(self.calls()["work"], count * 0.8 - 10)  # what is called while it begins and ends is none of the recording
 
     def test_processes_that_do_not_stop_hold_up_nobody(self):
         child = self.program(text=ANSWERS)
         stuck = [self.compiled(name, DOES_NOT_STOP, "cc", "-D_GNU_SOURCE") for name in ("one", "other")]
         begin = time.monotonic()
         recorder = self.record_beside("4s", child, *stuck)
-        count, errors = self.call_until_its_end(child, recorder, 4)
-        self.assertLess(time.monotonic() - begin, 4 + 8, "two that held it up would for ten seconds")
+        count, errors = self.call_until_its_end(child, recorder)
+        self.assertLess(time.monotonic() - begin, 4 + 5)
         self.missed_none(count, errors, 4)
         for one in stuck:
             self.assertIn(f"process {one.pid}: a thread of it gets no CPU", errors)
@@ -276,7 +268,7 @@ class Beside(Case):
         self.goes_on(self.compiled("stuck", DOES_NOT_STOP, "cc", "-D_GNU_SOURCE"))
         recorder = self.record_beside("4s", child)
         self.assertEqual(self.ask(child, f"start({self.path('python3-stuck')!r})"), "ready\n")
-        count, errors = self.call_until_its_end(child, recorder, 4)
+        count, errors = self.call_until_its_end(child, recorder)
         self.missed_none(count, errors, 4)
         self.assertIn("a thread of it gets no CPU", errors)
         self.goes_on(child)

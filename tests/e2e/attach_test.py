@@ -136,12 +136,12 @@ class Functions(Case):
             self.assertEqual(len(after), 1, after)
             pid = after[0][0].rpartition(".")[2]
             self.assertGreater(float(after[0][1]), 0)
-            self.assertRegex(done.stderr, rf"Python functions of process {pid}, from \d\.\d\d s of the recording on: calls before are missing")
             self.assertGreater(self.calls(path)["work"], 100)
             waited.append(float(after[0][1]))
             if waited[-1] < 900:
                 break
         self.assertLess(min(waited), 900, "it is looked at again before a second is over")
+        self.assertRegex(done.stderr, rf"Python functions of process {pid}, from 0\.\d\d s of the recording on: calls before are missing")
         child = self.program()
         recorder = self.recorder(child.pid, "__main__:Server.run", name="there.pftrace")
         self.attached(recorder, child)
@@ -268,7 +268,7 @@ input()
         cpu = max(os.sched_getaffinity(0))
         os.sched_setaffinity(child.pid, {cpu})
         stops = []
-        for number in range(15):
+        for number in range(5):
             done = subprocess.run(["taskset", "-c", str(cpu), os.path.join(ARGS.bin, "culprit"), "record", "-q", "--collect", "python", "--python", "__main__:Server.run", "-p", str(child.pid),
                                    "--duration", "0.2s", "-o", self.path(f"{number}.pftrace")], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)

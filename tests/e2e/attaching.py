@@ -80,7 +80,7 @@ def main():
         if line.startswith("import"):
             sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
             import late
-            time.sleep(getattr(late, "UNTIL_CALLED", 4))
+            time.sleep(getattr(late, "UNTIL_CALLED", 1))
             for i in range(10):
                 late.work(i)
         for i in range(200):

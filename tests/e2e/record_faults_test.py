@@ -352,7 +352,7 @@ class Faults(Case):
         self.in_one_of_three(self.gil)
 
     def gil(self, number):
-        pair = self.fresh_pair(number, "gil", "--severity", "0.9", seconds=6)
+        pair = self.fresh_pair(number, "gil", "--severity", "0.9", seconds=10)
         self.grows("ms blocked in futex per step", pair.states.get("blocked in futex"), 2.0, 1e-6)
         self.grows("ms running per step", pair.states.get("running"), 1.3, 1e-6)
         self.grows("ms per step", pair.states["period"], 1.3, 1e-6)
@@ -363,7 +363,7 @@ class Faults(Case):
         self.assertGreater(holder[1], pair.truth["achieved"]["held_cpu_ns"] * 0.7)
         self.show("CPUs used by others", pair.moved.get("host.cpu.others"))
         self.show("CPUs used by `culprit inject`", (0, pair.injector()))
-        self.assertLess(pair.injector_time(), holder[1] / 1e9 / 5)  # it starts, and asks for it
+        self.assertLess(pair.injector(), 0.1)
         self.nothing_held_back(pair)
 
     def test_memory_bandwidth(self):

@@ -241,10 +241,10 @@ class Ring(record_test.Case):
                    "def naps():\n while True: time.sleep(0.4)\n"
                    "threading.Thread(target=naps, daemon=True).start()\nwhile True: time.sleep(0.01)")
         target = self.start([sys.executable, "-c", program])
-        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "3600ms", "--switch-output", "500ms,3", "--json")
+        done = self.culprit("-p", str(target.pid), "-o", self.path(), "--duration", "2300ms", "--switch-output", "500ms,3", "--json")
         self.assertEqual(done.returncode, FINE, done.stderr)
         written = json.loads(done.stdout)["files_written"]
-        self.assertTrue(4 <= written <= 8, written)  # a round takes up to 50 ms, and more on a busy machine
+        self.assertIn(written, (4, 5))  # a round takes up to 50 ms, and more on a busy machine
         self.assertEqual(self.files(), [f"run.{number:04}.pftrace" for number in range(written - 2, written + 1)])
         for name in self.files():
             recording = pftrace.Recording(self.path(name))
@@ -253,7 +253,7 @@ class Ring(record_test.Case):
             self.assertEqual(recording.facts["record.preset"], "deep")
             self.assertIn("env.kernel.release", recording.facts)
             self.assertIn("sched.source", recording.facts)
-            self.assertLess(int(recording.facts["record.duration_ns"]), 1_500_000_000, "of this file alone")
+            self.assertLess(int(recording.facts["record.duration_ns"]), 1_000_000_000, "of this file alone")
             self.assertIn(target.pid, recording.processes)
             self.assertIn(target.pid, recording.threads)
             if recording.facts["sched.source"] == "ebpf" and not last:

@@ -135,19 +135,17 @@ class Contents(Case):
         recording = pftrace.Recording(self.path())
         self.assertEqual(recording.facts["cost.sched.dropped"], "0")
         self.assertEqual(len(totals), 2)
-        all_blocked = 0
         for tid, (voluntary, involuntary) in totals.items():
             left = [state for _, _, prev, state, _ in recording.switches if prev == tid]
             blocked = sum(1 for state in left if state not in (0, 0x10))
             # Before the recording began the main thread switched some hundred times; after it told its totals, a few more.
             slack = 300 + involuntary
             self.assertAlmostEqual(len(left), voluntary + involuntary, delta=slack)
-            all_blocked += blocked
+            self.assertGreater(blocked, rounds * 0.2)  # how often a reader finds its byte without blocking is chance
             self.assertGreaterEqual(blocked, voluntary - 300)
             self.assertLessEqual(blocked, voluntary + 50)
             woken = sum(1 for _, _, to, _ in recording.wakings if to == tid)
             self.assertAlmostEqual(woken, blocked, delta=blocked * 0.02 + 50)
-        self.assertGreater(all_blocked, rounds * 0.4)  # how often a reader finds its byte without blocking is chance
         main, other = sorted(totals)
         wakers = [waker for _, _, to, waker in recording.wakings if to == other]
         self.assertGreater(wakers.count(main), len(wakers) * 0.9)
@@ -227,24 +225,30 @@ class Contents(Case):
         self.assertTrue(2000 <= count < 2010, count)
         self.assertNotIn("syscalls.counted_share", facts)
 
+    def many_calls(self, *how):
+        """Of 10,000,000. Where all CPUs are taken a window may take seconds to open: up to three times."""
+        for _ in range(3):
+            done = self.culprit(*how, "--force", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
+            self.assertEqual(done.returncode, FINE, done.stderr)
+            count, time, facts = self.calls_of("read")
+            if float(facts["syscalls.counted_share"]) > 0.05 and "syscalls.count_error" in facts:
+                break
+        return count, time, facts
+
     def test_deep_counts_many_calls_in_windows_and_says_how_sure_that_is(self):
         self.need_ebpf()
-        done = self.culprit("--collect", "syscalls", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
-        self.assertEqual(done.returncode, FINE, done.stderr)
-        count, _, facts = self.calls_of("read")
+        count, _, facts = self.many_calls("--collect", "syscalls")
         own = [name for _, name, *_ in pftrace.Recording(self.path()).slices if "getppid" in name]
         self.assertEqual(own, [], "the recorder tells its own calls, by which it measures what counting costs")
-        self.assertTrue(0.005 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
+        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.6, facts["syscalls.counted_share"])
         error = float(facts["syscalls.count_error"])
         self.assertTrue(0 < error < 0.5, error)
         self.assertLess(abs(count / 10_000_000 - 1), 2 * error, (count, error))
 
     def test_watch_counts_in_an_eighth_of_the_time_and_says_how_sure_that_is(self):
         self.need_ebpf()
-        done = self.culprit("--preset", "watch", "-o", self.path(), "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000000")
-        self.assertEqual(done.returncode, FINE, done.stderr)
-        count, time, facts = self.calls_of("read")
-        self.assertTrue(0.005 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
+        count, time, facts = self.many_calls("--preset", "watch")
+        self.assertTrue(0.05 < float(facts["syscalls.counted_share"]) < 0.4, facts["syscalls.counted_share"])
         self.assertTrue(0.01 < float(facts["syscalls.timed_share"]) < 0.3, facts["syscalls.timed_share"])
         error = float(facts["syscalls.count_error"])
         self.assertTrue(0 < error < 0.5, error)
@@ -300,10 +304,7 @@ class Contents(Case):
                               timeout=LIMIT)
         answer = json.loads(diff.stdout)
         self.assertEqual(answer["outcome"], "regression")
-        (verdict,) = answer["verdicts"]
-        self.assertEqual(verdict["cause"], "cpu_contention")
-        # Both are so: somebody came, and its right was lowered. Where who was there before took as much, the second is what is left.
-        self.assertIn(verdict["detail"], ("other_processes", "priority"), verdict)
+        self.assertEqual([(verdict["cause"], verdict["detail"]) for verdict in answer["verdicts"]], [("cpu_contention", "other_processes")])
 
     def test_every_thread_leaves_its_cpu_as_it_came(self):
         self.need_ebpf()

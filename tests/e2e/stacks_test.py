@@ -229,7 +229,7 @@ class Stacks(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             stacks = self.folded("--stacks", "on-cpu", recording=path)
             inner = {stack: count for stack, count in stacks.items() if "three" in stack or "one" in stack}
-            self.assertGreater(sum(inner.values()), 50)
+            self.assertGreater(sum(inner.values()), 100)
             callers = [count for stack, count in inner.items() if "main" in stack and "both" in stack[stack.index("main"):]]
             whole[how] = sum(callers) / sum(inner.values())
         if platform.machine() == "x86_64":
@@ -252,11 +252,14 @@ class Stacks(unittest.TestCase):
         self.assertLess(in_kernel, 0.3 * total)
 
     def test_what_was_blocked_has_time(self):
-        done = culprit("record", "--collect", "sched", "-o", self.path("sleep.pftrace"), "--", self.path("hot"), "0.5")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        stacks = self.folded("--stacks", "off-cpu", "--filter", "sleeper", recording=self.path("sleep.pftrace"))
-        blocked = sum(stacks.values()) / 1e6
-        self.assertGreater(blocked, 0.49)  # 25 times 20 ms; it may wake up late
+        for _ in range(3):  # it may wake up late
+            done = culprit("record", "--collect", "sched", "--force", "-o", self.path("sleep.pftrace"), "--", self.path("hot"), "0.5")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stacks = self.folded("--stacks", "off-cpu", "--filter", "sleeper", recording=self.path("sleep.pftrace"))
+            blocked = sum(stacks.values()) / 1e6
+            if blocked < 0.6:
+                break
+        self.assertAlmostEqual(blocked, 0.5, delta=0.1)  # 25 times 20 ms
         threads = json.loads(culprit("info", "--json", self.path("sleep.pftrace")).stdout)["scheduling"]["threads"]
         of_thread = sum(thread["blocked_ns"] for thread in threads if thread["thread"] == "sleeper") / 1e9
         self.assertAlmostEqual(blocked / of_thread, 1, delta=0.05)

@@ -130,7 +130,7 @@ class Kills(unittest.TestCase):
             self.skipTest("steps of running programs are seen by root")
         hidden = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
         for more in ([], ["--signals"]) if hidden else ([],):
-            done = subprocess.run([sys.executable, SCRIPT, "kill", "--runs", "2", "--within", "6", "--patience", "20", "--build", ARGS.bin, *more], capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, SCRIPT, "kill", "--runs", "2", "--within", "6", "--build", ARGS.bin, *more], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("2 of 2 fine", done.stdout)
             self.assertNotIn("stopped" if not more else "frozen", done.stdout)
