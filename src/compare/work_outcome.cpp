@@ -120,9 +120,13 @@ Waiting waiting_of(const std::optional<Answered>& answered, double time_change) 
 }
 
 /// Whether what the work of a request grew by is what waiting for its answer grew by, or could be: requests that are
-/// answered at the same time may wait for the work of each other.
+/// answered at the same time may wait for the work of each other. There are the more of them while the program works,
+/// the less it does; they may wait for something else meanwhile, too, which limits that.
 bool work_is_waited_for(const model::WorkComparison& result, const Answered& answered, std::size_t slower) {
-  const double at_a_time = answered.mean[slower] * 1e-9 * result.throughput.value[slower];
+  constexpr double kLeastWorking = 0.5;
+  const double rate = 1e-9 * result.throughput.value[slower];
+  const double working = std::clamp(result.worked.value[slower] * rate, kLeastWorking, 1.0);
+  const double at_a_time = answered.mean[slower] * rate / working;
   const double worked = result.worked.value[slower] - result.worked.value[1 - slower];
   return worked * std::max(1.0, at_a_time) >= kExplains * (answered.mean[slower] - answered.mean[1 - slower]);
 }

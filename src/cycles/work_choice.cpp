@@ -19,6 +19,12 @@ using model::WorkUnit;
 constexpr std::uint64_t kRequestsOfLife = 8;  // processes that answer so many each are workers, not the work
 constexpr double kBeside = 0.1;               // of what the busiest program took
 
+/// How many there could be at least: twice as far off as nineteen of twenty estimates are, and a quarter of any.
+double fewest_of(const WorkUnit& unit) {
+  constexpr double kLeast = 0.25;
+  return static_cast<double>(unit.count) * std::max(kLeast, 1 - 2 * unit.count_error.value_or(0));
+}
+
 }  // namespace
 
 double ProgramTimes::of(const std::string& program) const {
@@ -64,11 +70,11 @@ void add_processes(std::vector<WorkUnit>& found, WorkUnit unit) {
 }
 
 void add_answers(std::vector<WorkUnit>& found, WorkUnit unit, bool estimates) {
-  std::uint64_t most = 0;
-  for (const WorkUnit& other : found) most = std::max(most, other.count);
+  double most = 0;
+  for (const WorkUnit& other : found) most = std::max(most, fewest_of(other));
   const bool of_some = !found.empty() && found.front().kind == UnitKind::request &&
                        found.front().process == unit.process && 2 * found.front().count < unit.count;
-  const bool leads = of_some || (estimates && 2 * unit.count >= most);
+  const bool leads = of_some || (estimates && 2 * static_cast<double>(unit.count) >= most);
   found.insert(leads ? found.begin() : found.end(), std::move(unit));
 }
 

@@ -36,8 +36,8 @@ void order(std::vector<model::WorkUnit>& units, const std::map<std::string, std:
 /// connection, or was a worker of a pool.
 void add_processes(std::vector<model::WorkUnit>& found, model::WorkUnit unit);
 
-/// Where calls were looked at in windows only, answers come first when they are what the calls tell of; else when the
-/// calls tell of less than half of them.
+/// Where calls were looked at in windows only, answers come first when they are what the calls tell of, or could be;
+/// else when the calls tell of less than half of them.
 void add_answers(std::vector<model::WorkUnit>& found, model::WorkUnit unit, bool estimates);
 
 /// Takes out those of bystanders.

@@ -87,6 +87,24 @@ TEST(WaitedFor, RequestsThatWaitForTheWorkOfOthersWaitForWork) {
   EXPECT_EQ(c.waits_in, "");
 }
 
+TEST(WaitedFor, RequestsThatComeTogetherWaitForTheWorkOfAll) {
+  // One thread of a key-value store and fifty clients. What floods the disk lets both of them run by turns, so that all
+  // requests are there at once, or none is.
+  const model::Recording fast = answering({.rate = 46'150, .on_cpu = 16.3e3, .run_queue = 2.4e3}, 26e3);
+  model::Recording slow = answering({.rate = 18'410, .on_cpu = 20.8e3, .run_queue = 18.1e3}, 697e3);
+  slow.work->others = {{"hdd", 0.8}};
+  model::HostCounter& busy = slow.host.counters.emplace_back();
+  busy.name = "host.cpu.busy";
+  busy.mean = 0.89;
+  const model::WorkComparison c = compare_work({&fast, 1}, {&slow, 1});
+  EXPECT_EQ(c.outcome, model::Outcome::regression);
+  EXPECT_EQ(c.waited[1], 0) << c.reading;
+  // It worked for hardly longer than before: they waited for something else.
+  slow = answering({.rate = 18'410, .on_cpu = 16.3e3, .run_queue = 4.4e3}, 697e3);
+  slow.work->others = {{"hdd", 0.8}};
+  EXPECT_GT(compare_work({&fast, 1}, {&slow, 1}).waited[1], 0);
+}
+
 TEST(WaitedFor, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
   const model::Recording busy = answering({.rate = 4000, .run_queue = 20e3}, 150e3);
   for (const double answer : {150e3, 200e3}) {

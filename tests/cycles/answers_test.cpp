@@ -221,6 +221,24 @@ TEST(WorkUnits, AnswersComeFirstOnlyWhereCallsAreEstimates) {
   }
 }
 
+TEST(WorkUnits, AnswersComeFirstWhereCallsCouldBeAnyNumber) {
+  for (const std::string_view error : {"0.0300", "0.9000"}) {
+    Recorded r;
+    auto server = r.thread(7, 7, "server", "server");
+    r.serve(server, 200, 5 * kMs, kMs, 4 * kMs);
+    r.calls(server, kSecond, "recvfrom", 3400);
+    r.calls(server, kSecond, "sendto", 3400);
+    r.answers(7, "port 80", "answer", stats::log_bucket_of(kMs), 1000);
+    for (const auto& [at, count] : {std::pair(0 * kSecond, 0.0), {2 * kSecond, 1000.0}})
+      r.counted("answers", 7, at, count);
+    r.fact("syscalls.counted_share", "0.125");
+    r.fact("syscalls.count_error", std::string(error));
+    const model::WorkUnit unit = r.find().units.front();
+    EXPECT_EQ(unit.receive, error == "0.9000" ? "answers" : "recvfrom");
+    EXPECT_EQ(unit.count, error == "0.9000" ? 1000U : 3400U);
+  }
+}
+
 /// A backend that answered 7000 statements; of 17 bytes is each 7th answer, `regular` of 1000 times.
 model::WorkUnits statements(std::uint64_t regular) {
   Recorded r;
