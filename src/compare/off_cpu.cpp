@@ -99,19 +99,31 @@ double sum(const std::vector<double>& values, std::size_t begin, std::size_t end
   return all;
 }
 
-/// Of one name in each stretch of a side, by its units.
+/// Of one name in each stretch of a side, by its units. Who waits gets fewer of them done: what a recording has per unit
+/// is a ratio of two sums, and each stretch stands with what it adds to that (Cochran, Sampling Techniques, 6.4), so
+/// that one with hardly any unit does not outweigh all others.
 PooledWindows windows_of(const OffCpuSide& side, Kind kind, const NamedSums::key_type& name,
                          std::vector<double> WindowSums::*what) {
   PooledWindows windows;
-  std::vector<double> values;
-  const OffCpu* of = side.stretches.front().of;
-  for (const Stretch& stretch : side.stretches) {
-    if (stretch.of != of) windows.add(std::exchange(values, {}));
-    of = stretch.of;
-    const WindowSums* sums = sums_of(*of, kind, name);
-    values.push_back(sums == nullptr ? 0 : sum(sums->*what, stretch.begin, stretch.end) / stretch.units);
+  for (auto first = side.stretches.begin(); first != side.stretches.end();) {
+    const auto last = std::find_if(first, side.stretches.end(), [&](const Stretch& s) { return s.of != first->of; });
+    const WindowSums* sums = sums_of(*first->of, kind, name);
+    std::vector<double> values;
+    double all = 0;
+    double units = 0;
+    for (auto stretch = first; stretch != last; ++stretch) {
+      values.push_back(sums == nullptr ? 0 : sum(sums->*what, stretch->begin, stretch->end));
+      all += values.back();
+      units += stretch->units;
+    }
+    const double ratio = all / units;
+    const double mean_units = units / static_cast<double>(values.size());
+    for (double& value : values) {
+      const double of_stretch = (first++)->units;
+      value = ratio + (value - ratio * of_stretch) / mean_units;
+    }
+    windows.add(values);
   }
-  windows.add(values);
   return windows;
 }
 

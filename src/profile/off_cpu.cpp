@@ -10,6 +10,7 @@
 
 #include "core/intervals.h"
 #include "core/saturating.h"
+#include "cycles/answers.h"
 #include "cycles/waits.h"
 #include "cycles/work_threads.h"
 #include "model/comparison.h"
@@ -63,6 +64,7 @@ class Finder {
       out_.wakers.emplace();
       out_.handed.emplace();
       find_own_wakers();
+      answers_ = cycles::answers_by_process(trace_);
       if (with_stacks_) {
         out_.functions.emplace();
         out_.inputs.emplace();
@@ -194,7 +196,7 @@ class Finder {
       const bool known = place != thread.places.end() && place->begin == wait.begin;
       if (!runs_steps && in_signal_reach(wait) && cycles::is_idle(cycles::wait_of(call), usual)) {
         if (known && place->waker != 0) ++idle;
-        if (known && thread.own_wakers.contains(place->waker)) handed.emplace_back(&wait, place->waker);
+        if (known && answers_[key.first] > 0 && thread.own_wakers.contains(place->waker)) handed.emplace_back(&wait, place->waker);
         continue;
       }
       if (out_.functions) add(*sums_of_function(known ? place->frame : kNone, wait.name), wait);
@@ -298,6 +300,7 @@ class Finder {
   std::map<ProcessId, std::vector<Interval>> steps_;  ///< by begin
   const std::vector<Interval>* most_steps_ = nullptr;
   std::set<ThreadKey> step_threads_;
+  std::vector<std::uint64_t> answers_;  ///< by process
   std::map<ThreadKey, Thread> threads_;
   std::map<std::pair<std::uint32_t, StringId>, model::NamedSums::key_type> keys_;
   std::map<std::pair<std::uint32_t, StringId>, model::WindowSums*> functions_;  ///< by frame and call

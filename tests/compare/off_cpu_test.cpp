@@ -121,6 +121,17 @@ TEST(OffCpuChanges, WhatVariesAsMuchInsideIsSilent) {
   EXPECT_THAT(changes(a, b).functions, IsEmpty());
 }
 
+TEST(OffCpuChanges, AStretchWithHardlyAnyUnitDoesNotOutweighTheOthers) {
+  const model::Recording before = of_requests(1000);
+  model::Recording then = of_requests(1000);
+  model::WorkUnit& unit = then.work->units[0];
+  for (const std::size_t w : {std::size_t{3}, std::size_t{8}}) unit.per_window[w] = 2;
+  add(then.collected.off_cpu.functions, "lock", "futex", 300 * kMs, 10);
+  const model::OffCpuChanges found = changes(before, then, &unit);
+  ASSERT_EQ(found.functions.size(), 1U);
+  EXPECT_NEAR(found.functions[0].ns_per_unit[1], kWindows * 300e6 / (10 * 1000 + 2 * 2), 0.01 * 360e3);
+}
+
 TEST(OffCpuChanges, WhatMakesLessThanHalfAPercentOfAStepIsNone) {
   EXPECT_THAT(changes(waiting(1 * kMs), waiting(5 * kMs)).functions, IsEmpty());
   EXPECT_EQ(changes(waiting(1 * kMs), waiting(8 * kMs)).functions.size(), 1U);

@@ -36,8 +36,8 @@ class Waits {
   }
   void blocked(std::int64_t tid, std::string_view call, At at, std::uint32_t frame = kNone, std::string_view waker = "",
                std::string_view state = "blocked") {
-    maker_.slice(maker_.sched(10, tid), "sched", state, at.begin, at.end - at.begin);
-    const TrackId thread = maker_.thread(10, tid);
+    maker_.slice(maker_.sched(pid_of(tid), tid), "sched", state, at.begin, at.end - at.begin);
+    const TrackId thread = maker_.thread(pid_of(tid), tid);
     maker_.slice(thread, "blocked", "blocked:" + std::string(call), at.begin, at.end - at.begin);
     StackSample sample;
     sample.at = at.begin;
@@ -47,6 +47,16 @@ class Waits {
     sample.kind = StackSample::Kind::off_cpu;
     sample.waker = maker_.trace().strings.intern(waker);
     maker_.trace().stack_samples.push_back(sample);
+  }
+  /// Threads of another process have numbers from 100 on.
+  static std::int64_t pid_of(std::int64_t tid) { return tid < 100 ? 10 : 20; }
+  /// The process of a thread that waited gave so many.
+  void answers(std::int64_t tid, std::uint64_t count) {
+    StringTable& strings = trace().strings;
+    DurationCounts answers{strings.intern("answer"), strings.intern("port 5432"), 0, {}};
+    answers.process = trace().tracks[maker_.thread(pid_of(tid), tid)].process;
+    answers.buckets = {count};
+    trace().durations.push_back(answers);
   }
   /// A step of the thread 1.
   void step(At at) {
@@ -164,7 +174,7 @@ TEST(OffCpu, WhoAnswersByHimselfWaitsForAThreadOfTheProgramThatWakesHim) {
   Waits waits;
   const auto woken = [&](std::int64_t tid, std::string_view by, std::int64_t its_tid) {
     ThreadSched sched;
-    sched.track = waits.maker().sched(10, tid);
+    sched.track = waits.maker().sched(Waits::pid_of(tid), tid);
     sched.woken_by = {{waits.trace().strings.intern(by), its_tid, 3, 0}};
     return sched;
   };
@@ -177,7 +187,11 @@ TEST(OffCpu, WhoAnswersByHimselfWaitsForAThreadOfTheProgramThatWakesHim) {
   asks(4, 0, "twin");
   asks(4, 10 * kMs, "client");
   asks(4, 20 * kMs, "client");
-  waits.trace().sched = {woken(2, "backend", 3), woken(3, "acceptor", 2), woken(4, "twin", 99)};
+  // Who writes now and then sleeps until it is time to, or until somebody wants it earlier.
+  for (const Ns at : {0 * kMs, 10 * kMs, 20 * kMs}) asks(101, at, "time");
+  asks(101, 30 * kMs, "backend");
+  waits.answers(2, 1000);
+  waits.trace().sched = {woken(2, "backend", 3), woken(3, "acceptor", 2), woken(4, "twin", 99), woken(101, "backend", 3)};
   const model::OffCpu off = waits.find();
   EXPECT_THAT(names_of(off.handed), ElementsAre("backend epoll_wait")) << "a client may be named alike";
   EXPECT_THAT(only(off.handed).ns, ElementsAre(5e6, 0));
