@@ -73,6 +73,7 @@ struct pt_regs {
   unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, sp;
 #elif defined(__TARGET_ARCH_arm64)
   int syscallno;
+  unsigned long sp;
 #else
 #error "bpf/core_types.h: add pt_regs of this architecture"
 #endif

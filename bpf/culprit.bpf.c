@@ -36,7 +36,7 @@ volatile __u32 woken = 0;  // the recorder was woken and has not looked yet: onc
 __u64 targets[CULPRIT_PID_LIMIT / 64] = {};
 struct culprit_losses losses = {};
 struct culprit_function asked = {};
-__u64 last_stack[CULPRIT_STACK_SLOTS] = {};  // by tid, shared when two tids meet
+struct culprit_last_stack last_stacks[CULPRIT_STACK_SLOTS * CULPRIT_STACK_PLACES] = {};  // by tid and place, shared when two meet
 
 struct culprit_cpu cpus[CULPRIT_CPU_LIMIT] = {};
 struct culprit_wake_slot wakes[CULPRIT_WAKE_SLOTS] = {};
@@ -164,11 +164,14 @@ static __always_inline __u64 submit_flags(void) {
   return BPF_RB_FORCE_WAKEUP;
 }
 
-// A thread that blocks again and again within this time gives its stack once: walking it costs more than all the rest.
-static __always_inline int stack_is_due(__u32 tid, __u64 now) {
-  __u64 *last = &last_stack[tid & (CULPRIT_STACK_SLOTS - 1)];
-  if (now - *last < stack_pause_ns) return 0;
-  *last = now;
+// A thread that blocks again and again at one place gives its stack once within this time: walking it costs more than all
+// the rest. At several places by turns it does for each of them, up to four times as often where two meet.
+static __always_inline int stack_is_due(__u32 tid, __u64 place, __u64 now) {
+  __u32 slot = (tid & (CULPRIT_STACK_SLOTS - 1)) * CULPRIT_STACK_PLACES + ((place >> 4 ^ place >> 7) & (CULPRIT_STACK_PLACES - 1));
+  struct culprit_last_stack *last = &last_stacks[slot & (CULPRIT_STACK_SLOTS * CULPRIT_STACK_PLACES - 1)];
+  if (now - last->at < (last->place == place ? stack_pause_ns : stack_pause_ns / 4)) return 0;
+  last->at = now;
+  last->place = place;
   return 1;
 }
 
@@ -198,6 +201,12 @@ static __always_inline __s32 syscall_of(struct task_struct *task) {
 #else
   return BPF_CORE_READ(regs, syscallno);
 #endif
+}
+
+// Of the program, where it entered the kernel.
+static __always_inline __u64 stack_pointer_of(struct task_struct *task) {
+  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  return BPF_CORE_READ(regs, sp);
 }
 
 static __always_inline struct culprit_cpu *this_cpu(void) {
@@ -289,6 +298,7 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
   __u32 state = 0;
   if (!ctx[0]) state = has_prev_state ? (__u32)ctx[3] : state_of(prev);
   record->prev_state = state;
+  record->place = 0;
   record->syscall = -1;
   record->stack = -1;
   record->python = 0;
@@ -297,7 +307,8 @@ static __always_inline void fill_switch(__u64 *ctx, struct culprit_switch *recor
   if (from && state && !(state & TASK_DEAD_BITS)) {
     record->syscall = syscall_of(prev);
     // One that ends has no stack any more when it waits for its files to be closed.
-    if (take_stacks && prev->mm && stack_is_due(prev->pid, record->head.at)) {
+    if (take_stacks && prev->mm) record->place = (__u32)stack_pointer_of(prev);
+    if (record->place && stack_is_due(prev->pid, record->place, record->head.at)) {
       __s32 stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
       if (stack == CULPRIT_EEXIST) stack = stack_apart(ctx, record->head.at);
       record->stack = stack;

@@ -24,7 +24,7 @@ enum culprit_record_kind {
   CULPRIT_STACK = 13,
 };
 
-enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096 };
+enum { CULPRIT_COMM = 16, CULPRIT_STACK_DEPTH = 32, CULPRIT_PID_LIMIT = 1 << 22, CULPRIT_CPU_LIMIT = 1024, CULPRIT_STACK_SLOTS = 4096, CULPRIT_STACK_PLACES = 4 };
 
 /* The name of the agent's thread ("culprit-agent", src/record/collector/agent_name.h), as two words of a little-endian
  * machine: the second without what may stand behind its end. */
@@ -44,14 +44,21 @@ struct culprit_switch {
   __s32 prev_tgid;
   __s32 next_tid;
   __s32 next_tgid;
-  __s32 prev_prio;
-  __s32 next_prio;
+  __s16 prev_prio;
+  __s16 next_prio;
+  __u32 place;      /* of the program's stack pointer of prev: two waits in one call at one place have one caller */
   __u32 prev_state; /* as the kernel keeps it; 0 when preempted */
   __s32 syscall;    /* in which prev blocks; -1: none or not a target */
   __s32 stack;      /* user stack of prev: id in the map of stacks; negative: none */
   __u32 python;     /* number of its culprit_python_stack; 0: none */
   char prev_comm[CULPRIT_COMM];
   char next_comm[CULPRIT_COMM];
+};
+
+/* That was taken of a thread. */
+struct culprit_last_stack {
+  __u64 at;
+  __u64 place;
 };
 
 /* A user stack whose place in the map of stacks another one has: such an id is made of what the frames are. */

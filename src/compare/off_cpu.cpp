@@ -99,9 +99,9 @@ double sum(const std::vector<double>& values, std::size_t begin, std::size_t end
   return all;
 }
 
-/// Of one name in each stretch of a side, by its units. Who waits gets fewer of them done: what a recording has per unit
-/// is a ratio of two sums, and each stretch stands with what it adds to that (Cochran, Sampling Techniques, 6.4), so
-/// that one with hardly any unit does not outweigh all others.
+/// Of one name in each stretch of a side, by its units. Who waits gets fewer of them done: what a recording has per
+/// unit is a ratio of two sums, and each stretch stands with what it adds to that (Cochran, Sampling Techniques, 6.4),
+/// so that one with hardly any unit does not outweigh all others.
 PooledWindows windows_of(const OffCpuSide& side, Kind kind, const NamedSums::key_type& name,
                          std::vector<double> WindowSums::*what) {
   PooledWindows windows;

@@ -41,8 +41,8 @@ struct OffCpu {
   std::optional<NamedSums> inputs;  ///< of the threads of steps, by the innermost function on the stack that is_input()
   std::map<NamedSums::key_type, std::map<std::string, double>> ended_by;  ///< of both: by whom, ns
   std::optional<NamedSums> wakers;                                        ///< by the name of the thread
-  /// Waits that look as if for work, of threads whose work comes from elsewhere and whose process answers on connections:
-  /// by the thread of the recorded programs that ended them.
+  /// Waits that look as if for work, of threads whose work comes from elsewhere and whose process answers on
+  /// connections: by the thread of the recorded programs that ended them.
   std::optional<NamedSums> handed;
   std::optional<NamedSums> rivals;  ///< by process, or by thread where it is not recorded
 };

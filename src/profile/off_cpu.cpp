@@ -196,7 +196,8 @@ class Finder {
       const bool known = place != thread.places.end() && place->begin == wait.begin;
       if (!runs_steps && in_signal_reach(wait) && cycles::is_idle(cycles::wait_of(call), usual)) {
         if (known && place->waker != 0) ++idle;
-        if (known && answers_[key.first] > 0 && thread.own_wakers.contains(place->waker)) handed.emplace_back(&wait, place->waker);
+        if (known && answers_[key.first] > 0 && thread.own_wakers.contains(place->waker))
+          handed.emplace_back(&wait, place->waker);
         continue;
       }
       if (out_.functions) add(*sums_of_function(known ? place->frame : kNone, wait.name), wait);

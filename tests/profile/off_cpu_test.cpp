@@ -191,7 +191,8 @@ TEST(OffCpu, WhoAnswersByHimselfWaitsForAThreadOfTheProgramThatWakesHim) {
   for (const Ns at : {0 * kMs, 10 * kMs, 20 * kMs}) asks(101, at, "time");
   asks(101, 30 * kMs, "backend");
   waits.answers(2, 1000);
-  waits.trace().sched = {woken(2, "backend", 3), woken(3, "acceptor", 2), woken(4, "twin", 99), woken(101, "backend", 3)};
+  waits.trace().sched = {woken(2, "backend", 3), woken(3, "acceptor", 2), woken(4, "twin", 99),
+                         woken(101, "backend", 3)};
   const model::OffCpu off = waits.find();
   EXPECT_THAT(names_of(off.handed), ElementsAre("backend epoll_wait")) << "a client may be named alike";
   EXPECT_THAT(only(off.handed).ns, ElementsAre(5e6, 0));

@@ -15,17 +15,18 @@ constexpr std::int64_t kDead = 0x10;
 
 }  // namespace
 
-void BlockedIntervals::take_stacks(Thread& thread, Ns at) {
+void BlockedIntervals::take_stacks(Thread& thread, std::uint32_t place, Ns at) {
   Blocked& blocked = thread.blocked;
+  auto known = std::ranges::find_if(thread.places, [&](const Thread::Place& other) {
+    return other.syscall == blocked.syscall && other.place == place;
+  });
+  const bool is_known = known != thread.places.end();
   if (blocked.stack >= 0 || blocked.python != 0) {
-    thread.stacks_at = at;
-    thread.stacks_syscall = blocked.syscall;
-    thread.stack = blocked.stack;
-    thread.python = blocked.python;
-  } else if (thread.stacks_at != 0 && at - thread.stacks_at < kSamePlace && blocked.syscall >= 0 &&
-             thread.stacks_syscall == blocked.syscall) {
-    blocked.stack = thread.stack;
-    blocked.python = thread.python;
+    if (!is_known) known = std::ranges::min_element(thread.places, {}, &Thread::Place::at);
+    *known = {at, blocked.syscall, place, blocked.stack, blocked.python};
+  } else if (is_known && blocked.syscall >= 0 && known->at != 0 && at - known->at < kSamePlace) {
+    blocked.stack = known->stack;
+    blocked.python = known->python;
     blocked.earlier_stack = true;
   }
 }
@@ -54,7 +55,7 @@ void BlockedIntervals::on_switch(const culprit_switch& record, bool prev_is_targ
       thread.blocked.syscall = record.syscall;
       thread.blocked.stack = record.stack;
       thread.blocked.python = record.python;
-      take_stacks(thread, at);
+      take_stacks(thread, record.place, at);
     }
   }
   if (!next_is_target) return;

@@ -1,6 +1,7 @@
 // From switches and wake-ups to blocked intervals with their reason: what the ledger's "blocked" is made of.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,15 +28,15 @@ struct Blocked {
   std::string waker;  ///< its name
   std::uint32_t context = CULPRIT_CONTEXT_UNKNOWN;
   bool open = false;           ///< had not ended when asked
-  bool earlier_stack = false;  ///< the stacks are those of the thread's wait before, in the same call
+  bool earlier_stack = false;  ///< the stacks are those of a wait of the thread before, in the same call and place
 };
 
 /// Follows the threads of the targets. A wake-up may come before the switch it ends, because CPUs write their
 /// records on their own; such an interval has no length and is left out.
 class BlockedIntervals {
  public:
-  /// A thread that waits again in the same call within this time is taken to stand where it stood: the kernel's side
-  /// takes stacks once in a millisecond only.
+  /// A thread that waits again in the same call, as deep in its stack, within this time is taken to stand where it
+  /// stood: the kernel's side takes the stack of such a place once in a millisecond only.
   static constexpr Ns kSamePlace = 2'000'000;
 
   using Sink = std::function<void(const Blocked&)>;
@@ -55,13 +56,17 @@ class BlockedIntervals {
     Blocked blocked;
     bool is_blocked = false;
     Ns woken_early = -1;
-    /// Of the wait for which stacks were taken last.
-    Ns stacks_at = 0;
-    std::int32_t stacks_syscall = -1;
-    std::int32_t stack = -1;
-    std::uint32_t python = 0;
+    /// Of the waits for which stacks were taken last.
+    struct Place {
+      Ns at = 0;  ///< 0: none
+      std::int32_t syscall = -1;
+      std::uint32_t place = 0;
+      std::int32_t stack = -1;
+      std::uint32_t python = 0;
+    };
+    std::array<Place, 2 * CULPRIT_STACK_PLACES> places;
   };
-  static void take_stacks(Thread& thread, Ns at);
+  static void take_stacks(Thread& thread, std::uint32_t place, Ns at);
   void hand_over_open(Ns now);
 
   Sink sink_;

@@ -68,7 +68,7 @@ TEST_F(Fixture, PreemptionIsNotBlocking) {
 }
 
 struct StacksFixture : Fixture {
-  void waits(Ns from, Ns to, std::int32_t syscall, std::int32_t stack) {
+  void waits(Ns from, Ns to, std::int32_t syscall, std::int32_t stack, std::uint32_t place = 0x1000) {
     culprit_switch record{};
     record.head.at = static_cast<__u64>(from);
     record.prev_tid = 5;
@@ -76,6 +76,7 @@ struct StacksFixture : Fixture {
     record.prev_state = 1;
     record.syscall = syscall;
     record.stack = stack;
+    record.place = place;
     intervals.on_switch(record, true, false);
     woken(to, 5);
   }
@@ -100,6 +101,19 @@ TEST_F(StacksFixture, AWaitInAnotherCallOrLaterHasNoStackOfBefore) {
     EXPECT_EQ(seen[i].blocked.stack, -1) << i;
     EXPECT_FALSE(seen[i].blocked.earlier_stack) << i;
   }
+}
+
+TEST_F(StacksFixture, AWaitInTheSameCallOfAnotherPlaceStandsThere) {
+  // A database waits for the next request, and for a lock, in one call.
+  waits(1'000'000, 1'100'000, SYS_epoll_wait, 17, 0x1000);
+  waits(1'200'000, 1'300'000, SYS_epoll_wait, 18, 0x800);
+  waits(1'400'000, 1'500'000, SYS_epoll_wait, -1, 0x1000);
+  waits(1'600'000, 1'700'000, SYS_epoll_wait, -1, 0x800);
+  waits(1'800'000, 1'900'000, SYS_epoll_wait, -1, 0x400);
+  ASSERT_EQ(seen.size(), 5u);
+  EXPECT_EQ(seen[2].blocked.stack, 17);
+  EXPECT_EQ(seen[3].blocked.stack, 18);
+  EXPECT_EQ(seen[4].blocked.stack, -1) << "none was taken there";
 }
 
 TEST_F(Fixture, AHardInterruptIsNotTheRunningThread) {
