@@ -71,6 +71,24 @@ int main(int count, char **values) {
 }
 """
 
+# Waits briefly many times and long once, in one system call, each `argv[1]` times.
+WAITS = r"""
+#include <stdlib.h>
+#include <unistd.h>
+volatile char sink;
+__attribute__((noinline)) void brief(void) { usleep(100); sink++; }
+__attribute__((noinline)) void request(void) { brief(); sink++; }
+__attribute__((noinline)) void lengthy(void) { volatile char room[200]; room[0] = 0; usleep(20000); sink += room[0]; }
+__attribute__((noinline)) void lock(void) { lengthy(); sink++; }
+int main(int count, char **values) {
+  for (int i = 0; i < atoi(values[1]); ++i) {
+    for (int j = 0; j < 30; ++j) request();
+    lock();
+  }
+  return 0;
+}
+"""
+
 PYTHON = """
 import time
 def busy_leaf(until):
@@ -151,12 +169,12 @@ class Stacks(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="culprit-stacks-")
         cls.addClassCleanup(cls.folder.cleanup)
-        source = cls.path("hot.c")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(HOT)
         compiler = shutil.which("cc") or shutil.which("gcc")
-        subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", source, "-o",
-                        cls.path("hot")], check=True)
+        for name, text in (("hot", HOT), ("waits", WAITS)):
+            with open(cls.path(name + ".c"), "w", encoding="utf-8") as file:
+                file.write(text)
+            subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", cls.path(name + ".c"),
+                            "-o", cls.path(name)], check=True)
         cls.recording = cls.path("hot.pftrace")
         for _ in range(3):  # who has hardly a CPU is hardly sampled
             done = culprit("record", "--json", "--force", "--collect", "sched,samples", "-o", cls.recording, "--", cls.path("hot"), "1.5")
@@ -263,6 +281,15 @@ class Stacks(unittest.TestCase):
         threads = json.loads(culprit("info", "--json", self.path("sleep.pftrace")).stdout)["scheduling"]["threads"]
         of_thread = sum(thread["blocked_ns"] for thread in threads if thread["thread"] == "sleeper") / 1e9
         self.assertAlmostEqual(blocked / of_thread, 1, delta=0.05)
+
+    def test_a_long_wait_soon_after_a_short_one_in_the_same_call_stands_where_it_was(self):
+        done = culprit("record", "--collect", "sched", "--force", "-o", self.path("waits.pftrace"), "--", self.path("waits"), "25")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        stacks = self.folded("--stacks", "off-cpu", recording=self.path("waits.pftrace"))
+        of = lambda name: sum(time for stack, time in stacks.items() if name in stack) / 1e6
+        self.assertGreater(of("lock"), 0.5)  # 25 times 20 ms
+        self.assertGreater(of("request"), 0.075)  # 750 times 100 us
+        self.assertLess(of("[no stack]"), 0.05)
 
     def test_flame_graph_is_xml_that_asks_for_nothing(self):
         out = self.path("flame.svg")
