@@ -120,15 +120,16 @@ Waiting waiting_of(const std::optional<Answered>& answered, double time_change) 
 }
 
 /// Whether what the work of a request grew by is what waiting for its answer grew by, or could be: requests that are
-/// answered at the same time may wait for the work of each other. There are the more of them while the program works,
-/// the less it does; they may wait for something else meanwhile, too, which limits that.
+/// answered at the same time may wait for the work of each other. Those that come together do so for longer than their
+/// mean number tells; but work that fills most of the time by which one comes later leaves nothing else to wait for.
 bool work_is_waited_for(const model::WorkComparison& result, const Answered& answered, std::size_t slower) {
-  constexpr double kLeastWorking = 0.5;
-  const double rate = 1e-9 * result.throughput.value[slower];
-  const double working = std::clamp(result.worked.value[slower] * rate, kLeastWorking, 1.0);
-  const double at_a_time = answered.mean[slower] * rate / working;
+  const auto& rate = result.throughput.value;
+  const double at_a_time = answered.mean[slower] * rate[slower] / kSecond;
   const double worked = result.worked.value[slower] - result.worked.value[1 - slower];
-  return worked * std::max(1.0, at_a_time) >= kExplains * (answered.mean[slower] - answered.mean[1 - slower]);
+  if (worked * std::max(1.0, at_a_time) >= kExplains * (answered.mean[slower] - answered.mean[1 - slower])) return true;
+  const double later = kSecond / rate[slower] - kSecond / rate[1 - slower];
+  const double at_once = result.worked.value[slower] * rate[slower] / kSecond;  // threads that work
+  return worked >= kExplains * later * std::max(1.0, at_once);
 }
 
 /// The call that took most of what requests wait longer; empty: none took much of it.

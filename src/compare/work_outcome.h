@@ -53,7 +53,8 @@ struct WorkJudged {
 /// its mean alone by a tenth, and not by twice as much as that time: who waits long is no other one then). What a
 /// program waits for meanwhile (a backend, a lock, a time) is no work, and is not told from waiting for the next
 /// request: only the answers tell. Where work and waiting both grew so much, it is the work that is told, unless what
-/// the requests that are answered at a time grew by in work is less than half of what an answer takes longer.
+/// the requests that are answered at a time grew by in work is less than half of what an answer takes longer, and the
+/// work fills less than half of the time by which the next answer comes later.
 void decide_work(model::WorkComparison& result, const WorkJudged& judged);
 
 /// Requests are counted by system calls: nothing is decided where more than `most_lost` (share) of those of a side

@@ -100,9 +100,14 @@ TEST(WaitedFor, RequestsThatComeTogetherWaitForTheWorkOfAll) {
   EXPECT_EQ(c.outcome, model::Outcome::regression);
   EXPECT_EQ(c.waited[1], 0) << c.reading;
   // It worked for hardly longer than before: they waited for something else.
-  slow = answering({.rate = 18'410, .on_cpu = 16.3e3, .run_queue = 4.4e3}, 697e3);
+  slow = answering({.rate = 18'410, .on_cpu = 18.3e3, .run_queue = 6.4e3}, 697e3);
   slow.work->others = {{"hdd", 0.8}};
   EXPECT_GT(compare_work({&fast, 1}, {&slow, 1}).waited[1], 0);
+  // Many threads that work at once fill less.
+  slow = answering({.rate = 18'410, .on_cpu = 140e3, .run_queue = 40e3}, 7e6);
+  const model::Recording pool = answering({.rate = 46'150, .on_cpu = 120e3, .run_queue = 35e3}, 260e3);
+  slow.work->others = {{"hdd", 0.8}};
+  EXPECT_GT(compare_work({&pool, 1}, {&slow, 1}).waited[1], 0);
 }
 
 TEST(WaitedFor, AnswersThatTakeHardlyLongerTellThatLessWasAsked) {
