@@ -209,8 +209,8 @@ void other_processes(const Evidence& evidence, Verdicts& verdicts) {
   verdicts.push_back(std::move(verdict));
 }
 
-/// Others took the last of the CPUs, and less gets done, though the program itself waits no longer for each piece of
-/// it: who asks for it, on this machine, is what lacks them, and the program idles for it.
+/// Others took the last of the CPUs, and less gets done, though the program itself works hardly longer for each piece
+/// of it: who asks for it, on this machine, is what lacks them, and the program idles for it.
 void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   const auto idle = evidence.counter("host.cpu.idle");
   if (!evidence.comparison().work || !idle || idle->with > kHardlyIdle || idle->without <= idle->with) return;
@@ -218,7 +218,9 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   const std::vector<Beside>& beside = all.programs;
   const auto started = beside.empty() ? short_programs(evidence) : std::nullopt;
   if (!started && (beside.empty() || beside.front().is_share || all.cpus < kLeastOthers)) return;
-  if (evidence.slowdown() < kMuchLess || evidence.growth() > 0) return;
+  const double slowdown = evidence.slowdown();
+  const double by_work = std::log(evidence.turned(evidence.comparison().work->worked.value).ratio());
+  if (slowdown < kMuchLess || by_work >= kLeastOfGrowth * std::log1p(slowdown)) return;
   if (std::ranges::any_of(verdicts, [](const Verdict& v) { return v.cause == "cpu_contention"; })) return;
   Verdict verdict = cpu_verdict(evidence, "other_processes", kUnsure);
   verdict.impact_ns = model::kNoNumber;
@@ -230,7 +232,7 @@ void machine_is_full(const Evidence& evidence, Verdicts& verdicts) {
   verdict.evidence.push_back(fmt::format("{:.0f} % less got done", (1 - rate.ratio()) * 100));
   if (const std::string traffic = more_traffic(evidence); !traffic.empty()) verdict.evidence.push_back(traffic);
   verdict.against.emplace_back(
-      "Its own threads waited no longer for each: a client on this machine may lack the CPUs, or ask for less");
+      "Its own threads worked hardly longer for each: a client on this machine may lack the CPUs, or ask for less");
   verdict.next_step = started ? kWhoHadThem : other_cpus(beside.front());
   verdicts.push_back(std::move(verdict));
 }

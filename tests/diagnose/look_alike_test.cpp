@@ -369,6 +369,19 @@ TEST(LookAlike, WhoTookTheLastOfTheCpusMayHoldUpTheClient) {
   EXPECT_THAT(causes(swapped(asked_for_less(0.001, 0.8))), ElementsAre("-cpu_contention/other_processes"));
 }
 
+TEST(LookAlike, WhoWorksALittleLongerForEachMayHoldUpTheClientMoreThanThat) {
+  for (const double worked : {107e3, 125e3}) {
+    RunComparison c = asked_for_less(0.001, 0.8);
+    c.work->worked.value = {100e3, worked};
+    c.work->parts = {{"on CPU", "ns", {47e3, 47e3}, {}, {}, {}},
+                     {"blocked in futex", "ns", {53e3, worked - 47e3}, {}, {}, {}}};
+    if (worked < 110e3)
+      EXPECT_THAT(causes(c), ElementsAre("cpu_contention/other_processes"));
+    else
+      EXPECT_THAT(causes(c), Not(Contains("cpu_contention/other_processes"))) << "most of it is its own";
+  }
+}
+
 TEST(LookAlike, ProgramsThatEndAtOnceMayTakeTheLastOfTheCpusToo) {
   RunComparison c = asked_for_less(0.001, 0);
   add_beside(c, "client", {0.33, 0.16});
