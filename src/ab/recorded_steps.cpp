@@ -166,22 +166,38 @@ StepsOf samples_of(const Trace& trace, const std::string& given) {
   return result;
 }
 
+/// Requests as they were counted. Of other units none: turns of an event loop are fewer, and hold more, the slower it
+/// is.
+void add_counted(const Trace& trace, const model::WorkUnits& work, StepsOf& result) {
+  using enum model::UnitKind;
+  const model::WorkUnit& unit = work.units.front();
+  if ((unit.kind != request && unit.kind != transaction) || unit.confidence < kLeastConfidence) return;
+  result.counted_what = to_string(unit.kind);
+  result.counted_from = unit.receive;
+  const std::size_t windows = std::min(work.windows.size(), unit.per_window.size());
+  for (std::size_t w = 0; w < windows; ++w)
+    result.counted.push_back(
+        {work.windows[w].begin + trace.base_ns, work.windows[w].end + trace.base_ns, unit.per_window[w]});
+}
+
 /// Wake-ups of the one thread that works, where each is a unit: one that handles several at once would do more of them
 /// the slower it is. A unit that is so much time, or a process, says nothing of how fast it is.
 void add_units(const Trace& trace, const cycles::Found& found, StepsOf& result) {
   constexpr double kNearlyOne = 1.25;
   using enum model::UnitKind;
-  if (!found.work || found.work->units.empty() || found.work->starts.empty()) return;
+  if (!found.work || found.work->units.empty()) return;
   const model::WorkUnit& unit = found.work->units.front();
   if (unit.kind == window || unit.kind == process || unit.kind == cpu_time) return;
+  add_counted(trace, *found.work, result);
+  result.unit =
+      fmt::format("{} ({}{}{})", model::plural(unit), unit.receive, unit.send.empty() ? "" : " to ", unit.send);
+  if (found.work->starts.empty()) return;
   const double each = static_cast<double>(unit.count) / static_cast<double>(found.work->starts.size());
   if (each > kNearlyOne || each < 1 / kNearlyOne) {
-    result.how += fmt::format("; {:.2g} of them in each wake-up", each);
+    if (result.counted.empty()) result.how += fmt::format("; {:.2g} of them in each wake-up", each);
     return;
   }
   result.wait = unit.receive;
-  result.unit =
-      fmt::format("{} ({}{}{})", model::plural(unit), unit.receive, unit.send.empty() ? "" : " to ", unit.send);
   for (const Ns start : found.work->starts) result.units.push_back(start + trace.base_ns);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ab/alternate.h"
@@ -27,10 +28,21 @@ struct Step {
 /// How sure it must be that a cycle is a step.
 inline constexpr double kLeastConfidence = 0.8;
 
+/// Where a request is counted by its answer, whichever calls receive and send.
+inline constexpr std::string_view kAnswers = "answers";
+
+/// Units of work that were counted in a stretch of time.
+struct Counted {
+  Ns begin = 0;
+  Ns end = 0;
+  double count = 0;
+};
+
 /// In order of time; those that have nothing of a `quantity` are left out. Of a counter the stretches between two
 /// samples, with the value that held. Empty where the recording has no steps, or it is doubtful that they are; then
-/// `units`, where one thread does the work, are the begins of its units. Error: the file cannot be read. One that still
-/// grows is read as far as it goes.
+/// `units`, where one thread does the work and each of its wake-ups is a unit, are the begins of these, and `counted`
+/// is how many requests were answered, whoever does that. Error: the file cannot be read. One that still grows is read
+/// as far as it goes.
 struct StepsOf {
   std::vector<Step> steps{};
   std::vector<Ns> units{};
@@ -39,6 +51,9 @@ struct StepsOf {
   std::string how{};      ///< they were found, or why not: a sentence
   std::string without{};  ///< why no step has any of the quantity, where there are steps
   std::string meant{};    ///< the counter that was taken, where the name that was given is only the begin of one
+  std::vector<Counted> counted{};
+  std::string counted_what{};  ///< "request"
+  std::string counted_from{};  ///< the call that receives one, or kAnswers
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
 

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "ab/turns.h"
+#include "core/units.h"
 #include "stats/moments.h"
+#include "stats/quantile.h"
 
 namespace culprit::ab {
 
@@ -70,6 +72,80 @@ std::string note_of_units(const std::array<StepsOf, 2>& sides) {
   const std::string& other = sides[1].unit;
   return fmt::format("No steps are found in {}: whole turns are compared by the work done in them, counted in {}", why,
                      unit == other ? unit : fmt::format("{} of the baseline and {} of the candidate", unit, other));
+}
+
+constexpr Ns kStretchesOfTurn = 2;  // so long the other side's turn is at least, as is this one's
+
+Error other_units(const std::array<StepsOf, 2>& sides) {
+  const auto of = [](const StepsOf& side) {
+    return !side.unit.empty() ? side.unit : side.steps.empty() ? "nothing that is counted" : "steps";
+  };
+  return environment_error(fmt::format("the baseline is seen to do {}, the candidate {}", of(sides[0]), of(sides[1])),
+                           "",
+                           "nothing alike is counted: mark steps (docs/annotate.md), or watch a function (--python)");
+}
+
+/// Half of the stretches in which units were counted are no longer; 0: there are none.
+Ns usual_stretch(const std::vector<Counted>& counted) {
+  std::vector<Ns> lengths;
+  for (const Counted& stretch : counted) lengths.push_back(stretch.end - stretch.begin);
+  return lengths.empty() ? 0 : stats::median_of_times(lengths);
+}
+
+/// Units of each of the turns of a side. What was counted in stretches that reach into several is shared by length.
+std::vector<double> counts_of(const std::vector<Counted>& counted, const std::vector<Turn>& own) {
+  std::vector<double> counts(own.size());
+  for (const Counted& stretch : counted) {
+    if (own.empty() || !(stretch.count > 0)) continue;
+    const auto inside = [&](const Turn& turn) {
+      return std::max<Ns>(0, std::min(stretch.end, turn.span.end) - std::max(stretch.begin, turn.span.begin));
+    };
+    const auto away = [&](const Turn& turn) {
+      return std::max(turn.span.begin - stretch.end, stretch.begin - turn.span.end);
+    };
+    Ns all = 0;
+    for (const Turn& turn : own) all += inside(turn);
+    if (all == 0)
+      counts[static_cast<std::size_t>(std::ranges::min_element(own, {}, away) - own.begin())] += stretch.count;
+    for (std::size_t t = 0; t < own.size() && all > 0; ++t)
+      counts[t] += stretch.count * static_cast<double>(inside(own[t])) / static_cast<double>(all);
+  }
+  return counts;
+}
+
+/// One value per turn: its time by the units that were counted in it.
+Result<TurnValues> counted_values(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns) {
+  // How one is sent may be what differs.
+  const auto by_answers = [](const StepsOf& side) { return side.counted_from == kAnswers; };
+  if (sides[0].counted_what != sides[1].counted_what ||
+      (sides[0].counted_from != sides[1].counted_from && std::ranges::none_of(sides, by_answers)))
+    return other_units(sides);
+  TurnValues result;
+  result.quantity = "time per unit of work";
+  result.note = note_of_units(sides);
+  result.unit = "ns";
+  result.shortest = kStretchesOfTurn * std::max(usual_stretch(sides[0].counted), usual_stretch(sides[1].counted));
+  for (const Turn& turn : turns)
+    if (const Ns length = turn.span.end - turn.span.begin; length < result.shortest)
+      return environment_error(fmt::format("units of work are counted every {}, and turns are of {}",
+                                           format_duration(static_cast<double>(result.shortest / kStretchesOfTurn)),
+                                           format_duration(static_cast<double>(length))),
+                               "", fmt::format("--turns {}ms", result.shortest / kMs + 1));
+  for (std::uint8_t side = 0; side < 2; ++side) {
+    const std::vector<Turn> own = of_side(turns, side);
+    const std::vector<double> counts = counts_of(sides.at(side).counted, own);
+    std::size_t stalled = 0;
+    for (std::size_t t = 1; t + 1 < own.size(); ++t) {
+      const auto length = static_cast<double>(own[t].span.end - own[t].span.begin);
+      if (counts[t] > 0)
+        result.values.push_back({own[t].pair, side, model::Phase::other, {}, length / counts[t]});
+      else
+        ++stalled;
+    }
+    if (own.size() > 2)
+      result.left_out.stalled.at(side) = static_cast<double>(stalled) / static_cast<double>(own.size() - 2);
+  }
+  return result;
 }
 
 constexpr double kMostLeftOut = 1.0 / 3;  // of a side's turns
@@ -139,11 +215,18 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
   TurnValues result;
   const bool steps = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.steps.empty(); });
   const bool units = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.units.empty(); });
+  const bool counted = std::ranges::all_of(sides, [](const StepsOf& side) { return !side.counted.empty(); });
+  const bool by_time = quantity.kind == Quantity::Kind::automatic || quantity.kind == Quantity::Kind::throughput;
+  if (!steps && !units && counted && by_time) return counted_values(sides, turns);
   if (!steps && !units) {
-    const std::size_t bad = sides[0].steps.empty() && sides[0].units.empty() ? 0 : 1;
+    const auto has_none = [](const StepsOf& side) {
+      return side.steps.empty() && side.units.empty() && side.counted.empty();
+    };
+    const std::size_t bad = has_none(sides[0]) ? 0 : 1;
     if (!sides[bad].without.empty())
       return environment_error(fmt::format("{}: {}", kSideNames[bad], sides[bad].without), "",
                                "give --on a name that 'culprit top' of a recording lists, or cpu");
+    if (!has_none(sides[bad])) return other_units(sides);
     return environment_error(
         fmt::format("no steps and no units of work are found in the {} ({})", kSideNames[bad], sides[bad].how), "",
         "see that it has work to do; docs/annotate.md says how to mark steps");
@@ -176,10 +259,7 @@ Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vec
     return environment_error(fmt::format("no {} is known: there are no steps ({})", name_of(quantity), sides[0].how),
                              "", "compare units of work: leave out --on");
   // One wake-up is one unit on both sides, whatever else is seen of it.
-  if (!steps && sides[0].wait != sides[1].wait)
-    return environment_error(
-        fmt::format("the baseline is seen to do {}, the candidate {}", sides[0].unit, sides[1].unit), "",
-        "nothing alike is counted: mark steps (docs/annotate.md), or watch a function (--python)");
+  if (!steps && sides[0].wait != sides[1].wait) return other_units(sides);
   result.quantity = steps ? name_of(quantity) : "time per unit of work";
   if (!steps) result.note = note_of_units(sides);
   result.unit = "ns";

@@ -104,7 +104,7 @@ class Match {
  private:
   Status prepare();
   Status choose_length();
-  void take_length(const std::array<StepsOf, 2>& sides, bool of_steps);
+  void take_length(const std::array<StepsOf, 2>& sides, const TurnValues& known);
   Status take_side(std::size_t side);
   Status record_side(std::size_t side);
   Status play(const ProgressSink& progress);
@@ -261,7 +261,7 @@ Status Match::choose_length() {
     const auto known = values_of(sides, {}, question_.quantity);
     const Ns waited = record::monotonic_now() - begin;
     if (known && (!open || !known->of_steps || waited >= kRemembered + kReadable)) {
-      take_length(sides, known->of_steps);
+      take_length(sides, *known);
       return {};
     }
     if (!known && waited > plan_.patience) return known.error();
@@ -269,7 +269,7 @@ Status Match::choose_length() {
 }
 
 /// Chosen once: turns of a later start are as long as those of the first.
-void Match::take_length(const std::array<StepsOf, 2>& sides, bool of_steps) {
+void Match::take_length(const std::array<StepsOf, 2>& sides, const TurnValues& known) {
   model::Turns& turns = result_.found.turns;
   if (plan_.length > 0 || stage_.turns.length > 0) {
     turns.length = plan_.length > 0 ? plan_.length : stage_.turns.length;
@@ -279,9 +279,9 @@ void Match::take_length(const std::array<StepsOf, 2>& sides, bool of_steps) {
   const std::array<std::vector<Step>, 2> steps = {sides[0].steps, sides[1].steps};
   const double step = mean_step_of(steps);
   // Alone each is faster: both share the machine now.
-  turns.length = length_for(step);
+  turns.length = std::max(length_for(step), known.shortest + known.shortest / 8);
   turns.length_from = step > 0 ? model::LengthFrom::steps : model::LengthFrom::usual;
-  if (!of_steps) return;
+  if (!known.of_steps) return;
   const Ns time = stage_.length > 0 ? stage_.length : std::max<Ns>(0, question_.budget - stage_.spent);
   const auto turns_at_least = static_cast<Ns>(2 * std::max(question_.pairs, kFewestTurns));
   const auto length = length_by_memory(steps, turns.length, time / turns_at_least);

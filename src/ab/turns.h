@@ -56,7 +56,10 @@ Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<
 inline constexpr Ns kLeastSettling = 20'000'000;
 
 /// What the turns say. Steps count that lie wholly in a turn of their side, behind its settling. Where a side has no
-/// steps the units of work of whole turns are counted (time of a turn by its units), and `quantity` says so.
+/// steps the units of work of whole turns are counted (time of a turn by its units), and `quantity` says so: those that
+/// begin one by one, or else how many were counted in stretches of time. A side that stands still answers nothing, so
+/// that a stretch that reaches beyond a turn belongs to that turn; in the first and the last one of a side, which may
+/// also have run before or behind it, nothing is counted.
 struct TurnValues {
   std::vector<Value> values;
   std::array<std::size_t, 2> spanning{};
@@ -66,6 +69,7 @@ struct TurnValues {
   std::string unit;
   bool of_steps = false;  ///< not of turns
   std::string note{};     ///< that whole turns are compared because there are no steps, why, and by which unit
+  Ns shortest = 0;        ///< turn in which units can be counted; 0: any
 };
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});

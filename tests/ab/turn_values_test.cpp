@@ -241,6 +241,68 @@ TEST(TurnValues, UnitsOfWorkAreCountedInWholeTurns) {
   EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 0.01);
 }
 
+/// Requests counted every 100 ms, of which some reach beyond a turn; `each` in a millisecond of a side's own turns.
+StepsOf counted_in(const std::vector<Turn>& turns, std::uint8_t side, double each) {
+  StepsOf result;
+  result.unit = "requests (read to write)";
+  result.counted_what = "request";
+  result.counted_from = "read";
+  const Ns end = turns.back().span.end;
+  for (Ns at = 70 * kMs; at < end; at += 100 * kMs) {
+    double count = 0;
+    for (const Turn& turn : turns)
+      if (turn.side == side)
+        count += each *
+                 static_cast<double>(
+                     std::max<Ns>(0, std::min(at + 100 * kMs, turn.span.end) - std::max(at, turn.span.begin))) /
+                 1e6;
+    result.counted.push_back({at, at + 100 * kMs, count});
+  }
+  return result;
+}
+
+TEST(TurnValues, RequestsThatWereCountedInStretchesOfTimeAreThoseOfTheTurnTheyReachInto) {
+  auto turns = turns_of(10);
+  std::swap(turns[6].span, turns[7].span);  // two turns of one side in a row
+  const auto found = values_of({counted_in(turns, 0, 20), counted_in(turns, 1, 10)}, turns);
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->quantity, "time per unit of work");
+  EXPECT_EQ(found->shortest, 200 * kMs);
+  EXPECT_NE(found->note.find("counted in requests (read to write)"), std::string::npos) << found->note;
+  ASSERT_EQ(found->values.size(), 16U) << "not of the first and the last one of a side";
+  for (const Value& value : found->values) EXPECT_NEAR(value.value, value.side == 0 ? 50e3 : 100e3, 1) << value.pair;
+  EXPECT_NEAR(differences_of(found->values).at(0).change.change, 1, 1e-6);
+}
+
+TEST(TurnValues, RequestsAreCountedOnBothSidesAlike) {
+  const auto turns = turns_of(10);
+  const StepsOf base = counted_in(turns, 0, 20);
+  StepsOf candidate = counted_in(turns, 1, 20);
+  candidate.unit = "requests (read to writev)";
+  EXPECT_TRUE(values_of({base, candidate}, turns)) << "answers of another length";
+  candidate.counted_from = "recvfrom";
+  const auto other = values_of({base, candidate}, turns);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().what.find("seen to do requests (read to write), the candidate"), std::string::npos);
+  candidate.counted_from = kAnswers;
+  EXPECT_TRUE(values_of({base, candidate}, turns));
+  candidate.counted_what = "transaction";
+  EXPECT_FALSE(values_of({base, candidate}, turns));
+  EXPECT_FALSE(values_of({base, counted_in(turns, 1, 20)}, turns, {Quantity::Kind::cpu})) << "of steps";
+}
+
+TEST(TurnValues, TurnsHaveToBeLongEnoughToCountIn) {
+  const auto turns = turns_of(10);
+  StepsOf side = counted_in(turns, 0, 20);
+  for (Counted& stretch : side.counted) stretch.end = stretch.begin + 200 * kMs;
+  const auto found = values_of({side, side}, turns);
+  ASSERT_FALSE(found);
+  EXPECT_NE(to_string(found.error()).find("counted every 200.000ms, and turns are of 300.000ms (--turns 401ms"),
+            std::string::npos)
+      << to_string(found.error());
+  EXPECT_TRUE(values_of({side, side}, {})) << "before the first turn";
+}
+
 TEST(TurnValues, ThroughputIsTheTimeOfATurnByItsSteps) {
   const auto turns = turns_of(20);
   // Steps take the same, but the candidate waits as long between them.

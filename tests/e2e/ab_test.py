@@ -468,6 +468,38 @@ class Turns(Ab):
         self.assertIn("no steps and no units of work are found in the baseline", done.stderr)
         self.assertEqual((state_of(a), state_of(b)), ("S", "S"))
 
+    SEVERAL = ("import select, socket, sys\n"
+               "listener = socket.create_server(('127.0.0.1', 0)); poll = select.epoll(); peers = {}\n"
+               "poll.register(listener, select.EPOLLIN); print(listener.getsockname()[1], flush=True)\n"
+               "while True:\n"
+               "    for fd, _ in poll.poll():\n"
+               "        if fd == listener.fileno():\n"
+               "            peer, _ = listener.accept(); peers[peer.fileno()] = peer; poll.register(peer, select.EPOLLIN)\n"
+               "        else:\n"
+               "            asked = peers[fd].recv(100); sum(range(int(sys.argv[1]))); peers[fd].send(asked)\n")
+    ASKS = ("import socket, sys\n"
+            "peers = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(8)]\n"
+            "while True:\n"
+            "    for peer in peers: peer.send(b'ask')\n"
+            "    for peer in peers: peer.recv(100)\n")
+
+    def test_servers_that_answer_several_requests_in_each_wake_up_are_compared_by_them(self):
+        sides = []
+        for work in ("1000", "6000"):
+            server = subprocess.Popen([sys.executable, "-c", self.SEVERAL, work], stdout=subprocess.PIPE, text=True)
+            self.addCleanup(server.stdout.close)
+            self.addCleanup(server.wait)
+            self.addCleanup(server.kill)
+            self.program(sys.executable, "-c", self.ASKS, server.stdout.readline().strip())
+            sides.append(str(server.pid))
+        answer = self.answer("--budget", "60s", "-p", sides[0], "--vs", "-p", sides[1])
+        found = answer["alternation"]
+        self.assertEqual(found["quantity"], "time per unit of work")
+        self.assertRegex("\n".join(found["notes"]), r"counted in requests \(\w+ to \w+\)")
+        self.assertGreater(found["turns"]["length_ns"], 400000000)
+        self.assertEqual(answer["outcome"], "regression", found)
+        self.assertGreater(found["changes"][0]["ratio"], 1.3, found)
+
     LOOP = ("import sys, time\n"
             "def step(n):\n    return sum(range(n))\n"
             "for i in range(int(sys.argv[2])):\n    step(int(sys.argv[1])); time.sleep(0.001)\n"
