@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,11 +13,6 @@
 namespace culprit::cli {
 
 namespace {
-
-Check check_of(CLI::Validator validator, std::vector<std::string> choices) {
-  return {[validator = std::move(validator)](const std::string& value) { return validator(value); },
-          std::move(choices)};
-}
 
 /// What stands for a value where the verb says nothing: nothing for a flag, N for a number, else the option's name.
 std::string usual_value(const CLI::Option& option) {
@@ -66,7 +62,10 @@ Error usage_of(const CLI::ParseError& error, const CLI::App& app) {
     if (first.starts_with('-'))
       return usage_error(fmt::format("unknown option '{}'", first),
                          suggestion(first.substr(0, first.find('=')), names_of(verb != nullptr ? *verb : app), help));
-    return usage_error(fmt::format("unexpected argument '{}'", first), help);
+    return usage_error(fmt::format("unexpected argument '{}'", first),
+                       verb != nullptr && verb->get_option_no_throw("--pid") != nullptr
+                           ? fmt::format("a process that runs is given with -p; {}", help)
+                           : help);
   }
   std::string what = error.what();
   if (const std::size_t end = what.find('\n'); end != std::string::npos) what.resize(end);
@@ -76,8 +75,12 @@ Error usage_of(const CLI::ParseError& error, const CLI::App& app) {
 }  // namespace
 
 Check one_of(std::vector<std::string> names) {
-  CLI::IsMember member(names);
-  return check_of(std::move(member), std::move(names));
+  return {[names](const std::string& value) {
+            if (std::ranges::find(names, value) != names.end()) return std::string();
+            return fmt::format("'{}' is none of {}: {}", value, fmt::join(names, ", "),
+                               suggestion(value, names, "choose one of those"));
+          },
+          names};
 }
 
 Check in_range(double low, double high) {

@@ -71,7 +71,10 @@ TEST_F(Program, BadUsageSuggests) {
   EXPECT_THAT(error("top --limt 3 x"), HasSubstr("did you mean '--limit'?"));
   EXPECT_THAT(error("top"), HasSubstr("culprit top --help"));
   EXPECT_THAT(error(""), HasSubstr("no verb given"));
-  EXPECT_THAT(error("top x --sort colour"), HasSubstr("--sort"));
+  EXPECT_THAT(error("top x --sort colour"), HasSubstr("'colour' is none of time, "));
+  EXPECT_THAT(error("top x --stacks offcpu"),
+              HasSubstr("--stacks: 'offcpu' is none of on-cpu, off-cpu: did you mean 'off-cpu'?"));
+  EXPECT_THAT(error("record redis-server"), HasSubstr("a process that runs is given with -p"));
   EXPECT_THAT(error("$(printf 'a\\033[2Jb')"), AllOf(Not(HasSubstr("\x1b")), HasSubstr("a\\x1b[2Jb")));
   EXPECT_THAT(error("top --split fwd-bwd --class python x"), HasSubstr("--split"));
 }
