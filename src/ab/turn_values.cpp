@@ -88,6 +88,7 @@ Error other_units(const std::array<StepsOf, 2>& sides) {
 /// Half of the stretches in which units were counted are no longer; 0: there are none.
 Ns usual_stretch(const std::vector<Counted>& counted) {
   std::vector<Ns> lengths;
+  lengths.reserve(counted.size());
   for (const Counted& stretch : counted) lengths.push_back(stretch.end - stretch.begin);
   return lengths.empty() ? 0 : stats::median_of_times(lengths);
 }
@@ -128,8 +129,8 @@ Result<TurnValues> counted_values(const std::array<StepsOf, 2>& sides, const std
   for (const Turn& turn : turns)
     if (const Ns length = turn.span.end - turn.span.begin; length < result.shortest)
       return environment_error(fmt::format("units of work are counted every {}, and turns are of {}",
-                                           format_duration(static_cast<double>(result.shortest / kStretchesOfTurn)),
-                                           format_duration(static_cast<double>(length))),
+                                           format_duration(result.shortest / kStretchesOfTurn),
+                                           format_duration(length)),
                                "", fmt::format("--turns {}ms", result.shortest / kMs + 1));
   for (std::uint8_t side = 0; side < 2; ++side) {
     const std::vector<Turn> own = of_side(turns, side);

@@ -80,7 +80,7 @@ Check one_of(std::vector<std::string> names) {
             return fmt::format("'{}' is none of {}: {}", value, fmt::join(names, ", "),
                                suggestion(value, names, "choose one of those"));
           },
-          names};
+          std::move(names)};
 }
 
 Check in_range(double low, double high) {
