@@ -128,10 +128,10 @@ Result<TurnValues> counted_values(const std::array<StepsOf, 2>& sides, const std
   result.shortest = kStretchesOfTurn * std::max(usual_stretch(sides[0].counted), usual_stretch(sides[1].counted));
   for (const Turn& turn : turns)
     if (const Ns length = turn.span.end - turn.span.begin; length < result.shortest)
-      return environment_error(fmt::format("units of work are counted every {}, and turns are of {}",
-                                           format_duration(result.shortest / kStretchesOfTurn),
-                                           format_duration(length)),
-                               "", fmt::format("--turns {}ms", result.shortest / kMs + 1));
+      return environment_error(
+          fmt::format("units of work are counted every {}, and turns are of {}",
+                      format_duration(result.shortest / kStretchesOfTurn), format_duration(length)),
+          "", fmt::format("--turns {}ms", result.shortest / kMs + 1));
   for (std::uint8_t side = 0; side < 2; ++side) {
     const std::vector<Turn> own = of_side(turns, side);
     const std::vector<double> counts = counts_of(sides.at(side).counted, own);
