@@ -71,7 +71,7 @@ TEST_F(Program, BadUsageSuggests) {
   EXPECT_THAT(error("top --limt 3 x"), HasSubstr("did you mean '--limit'?"));
   EXPECT_THAT(error("top"), HasSubstr("culprit top --help"));
   EXPECT_THAT(error(""), HasSubstr("no verb given"));
-  EXPECT_THAT(error("top x --sort colour"), HasSubstr("'colour' is none of time, "));
+  EXPECT_THAT(error("top x --sort colour"), HasSubstr("'colour' is none of avg, calls, "));
   EXPECT_THAT(error("top x --stacks offcpu"),
               HasSubstr("--stacks: 'offcpu' is none of on-cpu, off-cpu: did you mean 'off-cpu'?"));
   EXPECT_THAT(error("record redis-server"), HasSubstr("a process that runs is given with -p"));
