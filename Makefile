@@ -89,13 +89,15 @@ accuracy: build
 
 # Each of them appends to what it found before, so that a trial that was interrupted goes on.
 accuracy-programs: build
+	$(call need,programs)
 	@mkdir -p $(ACCURACY)
 	@scripts/trial-verdicts --faults normal,cpu,cgroup-throttle,normal,memory-bandwidth,disk,normal,pause,gil --runs 20 --build build --json $(ACCURACY)/tinyserve.json
 	@scripts/accuracy-tables tinyserve=$(ACCURACY)/tinyserve.json
-	@scripts/trial-pairs redis nginx postgres postgres-writes --kinds normal,cpu,disk,quota,nice,fewer,lock,plan --build build --json $(ACCURACY)/programs.json
+	@scripts/trial-pairs redis nginx postgres postgres-writes node mariadb memcached --kinds normal,cpu,disk,quota,nice,fewer,lock,plan --build build --json $(ACCURACY)/programs.json
 	@scripts/accuracy-tables programs=$(ACCURACY)/programs.json
 
 accuracy-servers: build
+	$(call need,programs)
 	@mkdir -p $(ACCURACY)
 	@scripts/trial-pairs vllm sglang --kinds normal,cpu,second,normal,gil,bandwidth,quota,normal,clients,prompts,reader,normal,kv,log,disk --build build --json $(ACCURACY)/servers.json \
 	  --servers $(or $(DIR),$(error give DIR=, the folder with the servers)) --serve $(or $(SERVE),$(DIR)/serve)
