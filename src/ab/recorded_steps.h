@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ab/alternate.h"
@@ -28,9 +27,6 @@ struct Step {
 /// How sure it must be that a cycle is a step.
 inline constexpr double kLeastConfidence = 0.8;
 
-/// Where a request is counted by its answer, whichever calls receive and send.
-inline constexpr std::string_view kAnswers = "answers";
-
 /// Units of work that were counted in a stretch of time.
 struct Counted {
   Ns begin = 0;
@@ -53,7 +49,7 @@ struct StepsOf {
   std::string meant{};    ///< the counter that was taken, where the name that was given is only the begin of one
   std::vector<Counted> counted{};
   std::string counted_what{};  ///< "request"
-  std::string counted_from{};  ///< the call that receives one, or kAnswers
+  std::string counted_from{};  ///< the call that receives one, or model::kAnswers
 };
 Result<StepsOf> steps_of(const std::string& file, const Quantity& quantity = {});
 

@@ -8,6 +8,7 @@
 
 #include "ab/turns.h"
 #include "core/units.h"
+#include "model/work_units.h"
 #include "stats/moments.h"
 #include "stats/quantile.h"
 
@@ -74,7 +75,7 @@ std::string note_of_units(const std::array<StepsOf, 2>& sides) {
                      unit == other ? unit : fmt::format("{} of the baseline and {} of the candidate", unit, other));
 }
 
-constexpr Ns kStretchesOfTurn = 2;  // so long the other side's turn is at least, as is this one's
+constexpr Ns kStretchesOfTurn = 2;  // the other side's turn is at least so long, and so is this one's
 
 Error other_units(const std::array<StepsOf, 2>& sides) {
   const auto of = [](const StepsOf& side) {
@@ -117,7 +118,7 @@ std::vector<double> counts_of(const std::vector<Counted>& counted, const std::ve
 /// One value per turn: its time by the units that were counted in it.
 Result<TurnValues> counted_values(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns) {
   // How one is sent may be what differs.
-  const auto by_answers = [](const StepsOf& side) { return side.counted_from == kAnswers; };
+  const auto by_answers = [](const StepsOf& side) { return side.counted_from == model::kAnswers; };
   if (sides[0].counted_what != sides[1].counted_what ||
       (sides[0].counted_from != sides[1].counted_from && std::ranges::none_of(sides, by_answers)))
     return other_units(sides);
@@ -126,12 +127,6 @@ Result<TurnValues> counted_values(const std::array<StepsOf, 2>& sides, const std
   result.note = note_of_units(sides);
   result.unit = "ns";
   result.shortest = kStretchesOfTurn * std::max(usual_stretch(sides[0].counted), usual_stretch(sides[1].counted));
-  for (const Turn& turn : turns)
-    if (const Ns length = turn.span.end - turn.span.begin; length < result.shortest)
-      return environment_error(
-          fmt::format("units of work are counted every {}, and turns are of {}",
-                      format_duration(result.shortest / kStretchesOfTurn), format_duration(length)),
-          "", fmt::format("--turns {}ms", result.shortest / kMs + 1));
   for (std::uint8_t side = 0; side < 2; ++side) {
     const std::vector<Turn> own = of_side(turns, side);
     const std::vector<double> counts = counts_of(sides.at(side).counted, own);
@@ -166,6 +161,13 @@ bool is_in_favour(model::Outcome outcome, const std::array<double, 2>& stalled, 
 }
 
 }  // namespace
+
+Status is_long_enough(Ns length, Ns shortest) {
+  if (length >= shortest) return {};
+  return environment_error(fmt::format("units of work are counted every {}, and turns are of {}",
+                                       format_duration(shortest / kStretchesOfTurn), format_duration(length)),
+                           "", fmt::format("give --turns {}ms or more", shortest / kMs + 1));
+}
 
 Ns settling_of(const std::array<std::vector<Step>, 2>& steps, const std::vector<Turn>& turns) {
   Ns longest = 0;

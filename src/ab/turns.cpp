@@ -262,7 +262,7 @@ Status Match::choose_length() {
     const Ns waited = record::monotonic_now() - begin;
     if (known && (!open || !known->of_steps || waited >= kRemembered + kReadable)) {
       take_length(sides, *known);
-      return {};
+      return is_long_enough(result_.found.turns.length, known->shortest);
     }
     if (!known && waited > plan_.patience) return known.error();
   }

@@ -74,6 +74,9 @@ struct TurnValues {
 Result<TurnValues> values_of(const std::array<StepsOf, 2>& sides, const std::vector<Turn>& turns,
                              const Quantity& quantity = {});
 
+/// Error: turns of that length are shorter than TurnValues::shortest.
+Status is_long_enough(Ns length, Ns shortest);
+
 /// What follows where not all of the turns counts. Long steps are cut most often, so that those that count are too
 /// short: where cut ones took more of one side's turns than of the other's, by more than the effect asked for, that
 /// nothing changed does not follow. Turns in which a side stalled are left out: where there are more of one side's, by

@@ -339,7 +339,7 @@ std::optional<WorkUnit> answered(const Trace& trace, const WorkThreads& work, co
   if (unit.per_window.empty()) return std::nullopt;
   unit.kind = UnitKind::request;
   unit.process = most->first;
-  unit.receive = "answers";
+  unit.receive = model::kAnswers;
   unit.count = most->second;
   unit.confidence = confidence::kReceivesAndSends;
   unit.reason = "so many answers were sent on its connections";

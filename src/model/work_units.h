@@ -83,6 +83,8 @@ struct Bystander {
 };
 
 inline constexpr std::string_view kUnixSockets = "Unix sockets";
+/// WorkUnit::receive of requests that are counted by their answers, whichever calls receive and send.
+inline constexpr std::string_view kAnswers = "answers";
 
 struct WorkUnits {
   bool recorded = false;               ///< the trace has scheduling; else the rest is empty

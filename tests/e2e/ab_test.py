@@ -499,6 +499,8 @@ class Turns(Ab):
         self.assertGreater(found["turns"]["length_ns"], 400000000)
         self.assertEqual(answer["outcome"], "regression", found)
         self.assertGreater(found["changes"][0]["ratio"], 1.3, found)
+        done = self.run_ab("-q", "--turns", "100ms", "--budget", "300s", "-p", sides[0], "--vs", "-p", sides[1], code=4)
+        self.assertRegex(done.stderr, r"units of work are counted every [\d.]+ms, and turns are of 100.000ms")
 
     LOOP = ("import sys, time\n"
             "def step(n):\n    return sum(range(n))\n"
