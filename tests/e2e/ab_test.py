@@ -486,7 +486,7 @@ class Turns(Ab):
     def test_servers_that_answer_several_requests_in_each_wake_up_are_compared_by_them(self):
         sides = []
         for work in ("1000", "6000"):
-            server = subprocess.Popen([sys.executable, "-c", self.SEVERAL, work], stdout=subprocess.PIPE, text=True)
+            server = subprocess.Popen([sys.executable, "-c", self.SEVERAL, work], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             self.addCleanup(server.stdout.close)
             self.addCleanup(server.wait)
             self.addCleanup(server.kill)
